@@ -135,7 +135,9 @@ class Deliberation:
         if ask is not None and run.affordable and (ask.kind != "synthesize" or run.limits.report):
             self._think(ask)
             return True
-        if run.mode.replans and not run.concluded and self._broken() and run.affordable:
+        # Without a goal, the steps as they were written are all that is known of what is wanted.
+        replans = run.mode.replans and (bool(run.goal) or not run.follows_1_3)
+        if replans and not run.concluded and self._broken() and run.affordable:
             try:
                 rung = run.ladder.request_replan()
             except RecoveryRefused as refused:

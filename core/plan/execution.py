@@ -72,8 +72,11 @@ class Execution:
         catalogue: FunctionCatalogue | None,
         asks: bool,
         briefing: Briefing = NOTHING,
+        follows_1_3: bool = True,
     ) -> None:
-        """`asks`: whether there is a model to ask. `briefing`: what models are told besides the goal."""
+        """`asks`: whether there is a model to ask. `briefing`: what models are told besides the goal.
+        `follows_1_3`: see `PlanMachine`."""
+        self.follows_1_3 = follows_1_3
         self.limits = limits
         self.briefing = briefing
         self.mode = mode

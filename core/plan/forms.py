@@ -29,6 +29,8 @@ from iact.core.ports import JSON
 
 MAX_BYTES: Final = 1 << 20
 MAX_STEPS: Final = 20_000
+MAX_DEPTH: Final = 100
+"""The deepest nesting of lists and mappings in a plan's text."""
 ID: Final = r"^[A-Za-z0-9_][A-Za-z0-9_\-]{0,63}$"
 
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
@@ -116,14 +118,34 @@ def read_data(text: str) -> JSON:
         PlanError: it is neither, or too large.
     """
     if len(text) > MAX_BYTES:
-        raise PlanError(f"the plan has {len(text)} characters, at most {MAX_BYTES} are read; shorten it")
+        raise PlanError(
+            f"the plan has more than {MAX_BYTES} characters, which is the most that is read; shorten it"
+        )
     try:
-        if "*" in text and any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, Loader=_LOADER)):
-            raise PlanError("the plan uses a YAML alias (*name), which could multiply; write the value out")
+        _refuse_traps(text)
         data: object = yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise PlanError(f"the plan is neither YAML nor JSON ({_yaml_place(error)})") from error
     return cast(JSON, data)
+
+
+def _refuse_traps(text: str) -> None:
+    """Look through a text for what would multiply, or would overflow the stack of the loader, which is in C.
+
+    Raises:
+        PlanError: it holds such a thing.
+        YAMLError: it is not YAML.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            raise PlanError("the plan uses a YAML alias (*name), which could multiply; write the value out")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise PlanError(f"the plan is nested more than {MAX_DEPTH} levels deep; write it flatter")
 
 
 _SENTENCE: Final = re.compile(

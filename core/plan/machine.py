@@ -77,9 +77,11 @@ class PlanMachine:
         answers: Sequence[tuple[QuestionKind, str]] = (),
         taken_up: Collection[str] = (),
         briefing: Briefing = NOTHING,
+        follows_1_3: bool = True,
     ) -> None:
         """`asks`: whether there is a model to ask. `growing`: its steps are still being written; see `write`.
         `briefing`: what models are told besides the goal; the plan's own constraints are added to it.
+        `follows_1_3`: False for the plan of a journal of format 1.2, whose records follow from that format's rules.
 
         `first`: a person must review the plan before it begins; see `start`.
 
@@ -98,6 +100,7 @@ class PlanMachine:
             catalogue=catalogue,
             asks=asks,
             briefing=replace(briefing, constraints=plan.constraints),
+            follows_1_3=follows_1_3,
         )
         self.over = False
         self.paused = False

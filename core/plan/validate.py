@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -74,9 +74,7 @@ def check(
     if not plan.nodes:
         raise PlanInvalid(["The plan has no steps; write at least one."])
     if len(plan.nodes) > max_nodes:
-        raise PlanInvalid(
-            [f"The plan has {len(plan.nodes)} steps, at most {max_nodes} are allowed; merge some."]
-        )
+        raise PlanInvalid([size_fault(len(plan.nodes), max_nodes)])
     checked = Checked({})
     problems: list[str] = []
     present = {*plan.nodes, *known}
@@ -90,11 +88,16 @@ def check(
             misfits[node.id] = found
             problems.extend(found)
     cycle = find_cycle(checked.nodes)
-    if cycle:
-        problems.append(f"The steps {' → '.join((*cycle, cycle[0]))} wait for each other; break the circle.")
+    if len(cycle) > 1:  # a step that waits for itself was found above
+        problems.append(cycle_fault(cycle))
     if problems:
         raise PlanInvalid(problems, cycle=cycle, misfits=misfits)
     return checked
+
+
+def size_fault(steps: int, most: int = MAX_NODES) -> str:
+    """Say that a plan has too many steps."""
+    return f"The plan has {steps} steps, at most {most} are allowed; merge some."
 
 
 def find_cycle(nodes: Mapping[str, PlanNode]) -> list[str]:
@@ -140,20 +143,44 @@ def _walk_cycle(nodes: Mapping[str, PlanNode], stuck: set[str]) -> list[str]:
 
 
 def levels(nodes: Mapping[str, PlanNode]) -> dict[str, int]:
-    """The dependency wave of each node: 0 for entries, else one more than its latest dependency."""
+    """The dependency wave of each node: 0 for entries, else one more than its latest dependency.
+
+    Raises:
+        PlanInvalid: some wait for each other, so they are in no wave.
+    """
+    serves: dict[str, list[str]] = {one: [] for one in nodes}
+    missing = dict.fromkeys(nodes, 0)
+    for one, node in nodes.items():
+        for other in node.dependencies:
+            if other in nodes:
+                serves[other].append(one)
+                missing[one] += 1
+
     found: dict[str, int] = {}
-    for start in nodes:
-        stack = [start]
-        while stack:
-            here = stack[-1]
-            open_ = [one for one in nodes[here].dependencies if one in nodes and one not in found]
-            if open_ and here not in found:
-                stack.extend(open_)
-                continue
-            stack.pop()
-            inner = [found[one] for one in nodes[here].dependencies if one in nodes]
-            found[here] = 1 + max(inner, default=-1)
+    wave = [one for one, count in missing.items() if count == 0]
+    number = 0
+    while wave:
+        found.update(dict.fromkeys(wave, number))
+        released: list[str] = []
+        for one in wave:
+            for follower in serves[one]:
+                missing[follower] -= 1
+                if missing[follower] == 0:
+                    released.append(follower)
+        wave = released
+        number += 1
+
+    if len(found) < len(nodes):
+        cycle = find_cycle(nodes)
+        raise PlanInvalid([cycle_fault(cycle)], cycle=cycle)
     return found
+
+
+def cycle_fault(cycle: Sequence[str]) -> str:
+    """Say which steps wait for each other."""
+    if len(cycle) == 1:
+        return f"Step {cycle[0]!r} waits for itself; take {cycle[0]!r} out of its `after` and `refs`."
+    return f"The steps {' → '.join((*cycle, cycle[0]))} wait for each other; break the circle."
 
 
 NOT_UNDERSTOOD: Final = 2.0
@@ -215,7 +242,7 @@ def _faults(
 
 def _join_faults(node: PlanNode, written: PlanNode) -> Iterable[str]:
     if node.id in node.dependencies:
-        yield f"Step {node.id!r} waits for itself; take {node.id!r} out of its `after` and `refs`."
+        yield cycle_fault([node.id])
     if node.join == "any_of" and len(node.after) < 2:
         lost = " (the others do not exist)" if len(written.after) > len(node.after) else ""
         yield f"Step {node.id!r} is any_of, which needs at least two candidates in `after`{lost}."

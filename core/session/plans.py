@@ -17,7 +17,7 @@ from iact.core.plan.model import WORK, PlanGraph, PlanNode
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.state import NodeRecord
 from iact.core.plan.states import State
-from iact.core.plan.validate import PlanInvalid, check, effective_impact, levels
+from iact.core.plan.validate import MAX_NODES, PlanInvalid, check, effective_impact, levels, size_fault
 from iact.core.ports import JSON
 from iact.core.records.ways import PLAN_WAYS
 from iact.core.session.catalogue import KnownModule
@@ -158,8 +158,19 @@ class WrittenPlan:
         """The goal of the plan."""
         return self._plan.goal
 
+    @property
+    def size(self) -> int:
+        """The number of its steps; 0 if the plan is a goal for a planner."""
+        return len(self._plan.nodes)
+
     def steps(self) -> dict[str, StepView]:
-        """The steps in the order in which they were written; none if the plan is a goal for a planner."""
+        """The steps in the order in which they were written; none if the plan is a goal for a planner.
+
+        Raises:
+            UsageError: they wait for each other, or are too many to run.
+        """
+        if self.size > MAX_NODES:
+            raise PlanInvalid([size_fault(self.size)])
         return _steps(self._plan.nodes)
 
     def mode(self, wanted: str) -> tuple[str, str]:

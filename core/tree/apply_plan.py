@@ -175,6 +175,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
             first=run.terms is not None and run.terms.first,
             taken_up=working,
             briefing=briefing_of(tree, run),
+            follows_1_3=tree.follows_1_3,
         )
     except PlanError as error:
         run.invalid = str(error)

@@ -75,7 +75,8 @@ def explain(plan: WrittenPlan, mode: str, intent: float, impacts: Mapping[str, f
 
 
 JUDGED: Final[Mapping[str, str]] = {
-    "static": "no model judges it while it runs; a step that fails is retried if that may help",
+    "static": "no model judges it while it runs; a step that fails is tried again if that may help, then replaced, "
+    "then the rest is planned again, where there is a model to ask",
     "reflect": "after each wave a model judges the evidence; the next wave waits for the verdict",
     "nreflect": "a model judges the evidence after every few finished steps, and nothing waits for it",
     "orchestrator": "a model looks at each result, and may add or cancel steps",
@@ -118,8 +119,11 @@ def _impacts(steps: Mapping[str, StepView], intent: float, impacts: Mapping[str,
 
 def _blocks(steps: Mapping[str, StepView]) -> Iterator[str]:
     """List which failures would keep which steps from running."""
+    served: dict[str, list[str]] = {one: [] for one in steps}
+    for source, target in edges_of(steps):
+        served[source].append(target)
     for one, step in steps.items():
-        lost = sorted(_lost_with(steps, one), key=list(steps).index)
+        lost = _lost_with(steps, served, one)
         if lost:
             yield f"If {one} fails, {', '.join(lost)} can't run."
         if step.timeout is not None:
@@ -136,18 +140,21 @@ def _blocks(steps: Mapping[str, StepView]) -> Iterator[str]:
         yield f"At most {CONCURRENCY} steps run at the same time."
 
 
-def _lost_with(steps: Mapping[str, StepView], failed: str) -> set[str]:
-    """The steps that can't run once `failed` has failed permanently."""
+def _lost_with(steps: Mapping[str, StepView], served: Mapping[str, Sequence[str]], failed: str) -> list[str]:
+    """The steps that can't run once `failed` has failed permanently, in the order of the plan.
+
+    `served`: for each step, those that need it.
+    """
     lost = {failed}
-    grew = True
-    while grew:
-        grew = False
-        for one, step in steps.items():
+    found = [failed]
+    for one in found:
+        for follower in served[one]:
+            step = steps[follower]
             raced = bool(step.candidates) and all(each in lost for each in step.candidates)
-            if one not in lost and (raced or any(each in lost for each in step.required)):
-                lost.add(one)
-                grew = True
-    return lost - {failed}
+            if follower not in lost and (raced or one in step.required):
+                lost.add(follower)
+                found.append(follower)
+    return [one for one in steps if one in lost and one != failed]
 
 
 def edges_of(steps: Mapping[str, StepView]) -> Sequence[tuple[str, str]]:

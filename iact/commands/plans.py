@@ -34,6 +34,11 @@ _LARGEST: Final = 1 << 20
 _PARTIAL: Final = 3
 """The exit status of a plan that finished with only some of its results, or did not reach its goal."""
 
+_WITHOUT_MODEL: Final = (
+    "no model is configured, so a step that fails is tried again where that may help, but is not replaced, and the "
+    "rest is not planned again. For that: OPENAI_BASE_URL, OPENAI_API_KEY, IACT_MODEL."
+)
+
 
 def wanted(settings: Settings, path: str | None, *, template: str | None, goal: str | None) -> WrittenPlan:
     """Return the plan to run: from a file, from the saved plans, or to be written by a planner for a goal.
@@ -48,8 +53,12 @@ def wanted(settings: Settings, path: str | None, *, template: str | None, goal: 
             raise UsageError("The goal is empty.")
         return WrittenPlan.of_goal(goal)
     if template is not None:
-        return _parse(Templates(settings.data).read(template), template)
-    return read(str(path), goal_alone=True)
+        plan = _parse(Templates(settings.data).read(template), template)
+    else:
+        plan = read(str(path), goal_alone=True)
+    if plan.size:
+        _refuse(plan.check(None).problems)  # at once, before anything is started for it
+    return plan
 
 
 def read(path: str, *, goal_alone: bool = False) -> WrittenPlan:
@@ -59,7 +68,7 @@ def read(path: str, *, goal_alone: bool = False) -> WrittenPlan:
         UsageError: it can't be read, or is not a plan with steps.
     """
     plan = _parse(text_of(path), path)
-    if not plan.steps() and not goal_alone:
+    if not plan.size and not goal_alone:
         raise UsageError(f"{path} has a goal and no steps. `iact plan run` lets a planner write them.")
     return plan
 
@@ -71,9 +80,22 @@ def text_of(path: str) -> str:
         UsageError: it can't be read.
     """
     try:
-        return sys.stdin.read(_LARGEST + 1) if path == "-" else Path(path).read_text(encoding="utf-8")
+        if path == "-":
+            return sys.stdin.read(_LARGEST + 1)
+        with Path(path).open(encoding="utf-8") as file:
+            return file.read(_LARGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The plan {path} can't be read: {error}.") from error
+
+
+def _refuse(problems: Sequence[str]) -> None:
+    """Refuse a plan that can't run.
+
+    Raises:
+        UsageError: there are problems.
+    """
+    if problems:
+        raise UsageError(" ".join(problems))
 
 
 def _parse(text: str, name: str) -> WrittenPlan:
@@ -111,6 +133,9 @@ async def _run(
     as_json: bool,
 ) -> int:
     attended = sys.stdin.isatty()
+    thinks = plan.thinks(mode) or not settings.without_endpoint
+    if not thinks:
+        print(f"note: {_WITHOUT_MODEL}", file=sys.stderr)
     async with open_runtime(settings, attended=attended) as runtime:
         session = await runtime.open(None, intent=intent, scope=scope)
         async with asyncio.TaskGroup() as group:
@@ -118,9 +143,7 @@ async def _run(
             progress = group.create_task(show_progress(session, asking))
             try:
                 with asking.listening():
-                    reply = await session.run_plan(
-                        plan.text, mode=mode, thinks=plan.thinks(mode), options=options
-                    )
+                    reply = await session.run_plan(plan.text, mode=mode, thinks=thinks, options=options)
             finally:
                 progress.cancel()
         decided = undecided_since(session.records(), 0)
@@ -152,11 +175,15 @@ async def _run(
 def check(settings: Settings, path: str, *, mode: str, as_json: bool) -> int:
     """Report whether a plan can run. Returns 1 if it can't."""
     plan = read(path)
-    found, steps = plan.check(_modules(settings), mode), plan.steps()
+    found = plan.check(None, mode)
+    if (
+        not found.problems
+    ):  # a plan of a wrong shape is refused before anything is started to look functions up
+        found = plan.check(_modules(settings), mode)
     if as_json:
         report = {
             "ok": not found.problems,
-            "steps": len(steps),
+            "steps": plan.size,
             "problems": found.problems,
             "warnings": found.warnings,
         }
@@ -167,7 +194,8 @@ def check(settings: Settings, path: str, *, mode: str, as_json: bool) -> int:
         for one in found.problems:
             print(one)
         if not found.problems:
-            print(f"{path}: {len(steps)} steps in {len(layers_of(steps))} waves; it can run.")
+            waves = len(layers_of(plan.steps()))
+            print(f"{path}: {plan.size} steps in {waves} waves; it can run.")
     return 1 if found.problems else 0
 
 
@@ -209,9 +237,9 @@ def _graphs(settings: Settings, path: str) -> list[tuple[str, Mapping[str, StepV
 def explain(settings: Settings, path: str, *, mode: str, intent: str, as_json: bool) -> int:
     """Describe what a plan would do, in which order, and what could stop it."""
     plan = read(path)
+    _refuse(plan.check(None).problems)
     modules = _modules(settings)
-    if problems := plan.check(modules).problems:
-        raise UsageError(" ".join(problems))
+    _refuse(plan.check(modules).problems)
     way, reason = plan.mode(mode)
     text = in_words(plan, way, read_policies(settings.data).level(intent), plan.impacts(modules))
     if reason:

@@ -324,7 +324,14 @@ steps:
 
 
 def test_plan_commands(stage: Stage) -> None:
-    product = stage.product(stage.endpoint({"*": [f"steps:\n  - {shell('a', 'echo planned')}"]}))
+    def answer(request: Request) -> str:
+        if "A step failed" in request.last:
+            return '{"action": "give_up"}'
+        if "Why other steps are needed" in request.last:
+            return "There is no other way."
+        return f"steps:\n  - {shell('a', 'echo planned')}"
+
+    product = stage.product(stage.endpoint(answer))
     file = stage.folder / "plan.yaml"
     file.write_text(FILE)
 
@@ -334,7 +341,7 @@ def test_plan_commands(stage: Stage) -> None:
     assert (report["status"], report["achieved"]) == ("partial", False)
     assert report["result"] == "It is Linux\n"
     assert [(one["version"], one["parent"]) for one in report["versions"]] == [(1, None)]
-    assert report["versions"][0]["nodes"] == ["kernel", "shown", "lost"]
+    assert report["versions"][0]["nodes"] == ["kernel", "shown", "lost", "micro_planner-1"]
     kernel = report["nodes"]["kernel"]
     assert (kernel["kind"], kernel["state"], kernel["version"], kernel["attempts"]) == (
         "tool",
@@ -345,7 +352,7 @@ def test_plan_commands(stage: Stage) -> None:
     assert 0 <= kernel["started"] <= kernel["ended"] <= report["nodes"]["shown"]["started"]
     assert (kernel["output"], kernel["error"]) == ("Linux\n", None)
     assert report["nodes"]["lost"]["error"].startswith("The exit status is 3")
-    assert report["usage"] == {"model_calls": 0, "tokens": 0}
+    assert report["usage"]["model_calls"] == 3, "about another step, then about another plan, which is corrected once"
     replayed(product, Path(report["journal"]))
 
     drawn = product.run("plan", "graph", report["session"])

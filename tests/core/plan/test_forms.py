@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iact.core.plan.forms import node_from_json, node_to_json, read_form, read_plan
-from iact.core.plan.model import PlanError, make_plan
+from iact.core.plan.model import PlanError, PlanNode, make_plan
 from iact.core.plan.pattern import Pattern
 from iact.core.plan.protocol import FunctionInfo
 from iact.core.plan.step_reader import StepReader
-from iact.core.plan.validate import PlanInvalid, check, find_cycle
+from iact.core.plan.validate import PlanInvalid, check, find_cycle, levels
 from iact.core.ports import JSON
 from tests.core.plan.fakes import Functions
 from tests.core.plan.random_plans import random_plan
@@ -191,6 +191,35 @@ def test_dangling_references_are_pruned_with_a_warning() -> None:
     needed = read_plan("steps: [{id: a, call: shell.run, refs: {command: {step: lost}}}]", id="p")
     with pytest.raises(PlanInvalid, match="needs the parameter 'command'"):
         check(needed, FUNCTIONS)
+
+
+@pytest.mark.parametrize("text", ["[" * 500_000, "- " * 500_000, '{"a":' * 150_000, "? " * 500_000])
+def test_deep_nesting_is_refused_before_the_loader_in_c_meets_it(text: str) -> None:
+    with pytest.raises(PlanError, match="nested more than 100 levels deep"):
+        read_plan(text, id="p")
+
+
+def test_steps_that_wait_for_each_other_are_in_no_wave() -> None:
+    def step(id: str, *after: str) -> PlanNode:
+        return PlanNode(id, call="f", after=after)
+
+    def waves(*steps: PlanNode) -> dict[str, int]:
+        return levels({one.id: one for one in steps})
+
+    assert waves(step("c", "b"), step("a"), step("b", "a", "gone"), step("d")) == {
+        "a": 0,
+        "d": 0,
+        "b": 1,
+        "c": 2,
+    }
+    with pytest.raises(PlanInvalid, match="The steps a → c → b → a wait for each other; break the circle"):
+        waves(step("a", "b"), step("b", "c"), step("c", "a"), step("d", "a"))
+    with pytest.raises(PlanInvalid, match="Step 'a' waits for itself; take 'a' out"):
+        waves(step("a", "a"))
+
+    # Each step waits for all before it: as many paths as there are subsets of the steps.
+    dense = [step(f"s{n}", *(f"s{before}" for before in range(n))) for n in range(200)]
+    assert waves(*reversed(dense)) == {f"s{n}": n for n in range(200)}
 
 
 def test_a_cycle_is_a_cycle() -> None:
