@@ -136,7 +136,7 @@ class Deliberation:
             self._think(ask)
             return True
         # Without a goal, the steps as they were written are all that is known of what is wanted.
-        replans = run.mode.replans and (bool(run.goal) or not run.follows_1_3)
+        replans = run.mode.replans and not run.no_new_plan and (bool(run.goal) or not run.follows_1_3)
         if replans and not run.concluded and self._broken() and run.affordable:
             try:
                 rung = run.ladder.request_replan()
@@ -257,6 +257,7 @@ class Deliberation:
                 run.concluded = run.dismissed = False
                 run.shortfall = ""
                 run.mode.interjected()
+                run.no_new_plan = False
             run.goal += f"\n\n[User follow-up]: {message}"
             yield from self._follow(verdict, charge=False)
         finally:

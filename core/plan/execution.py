@@ -102,6 +102,8 @@ class Execution:
         self.calls = 0
         """Model calls so far."""
         self.superseded: set[str] = set()
+        self.no_new_plan = False
+        """Whether the planner could not say what else to do: it is not asked the same again."""
         self.holds = 0
         """The number of open thoughts that keep everything from starting until their verdict."""
         self.concluded = False

@@ -209,6 +209,7 @@ class Planner:
             return
         if checked is None:
             run.warn("No usable new plan could be had; the old one stands.")
+            run.no_new_plan = run.follows_1_3
             return
         run.superseded.update(state.work_in("failed"))
         gone = state.work_in(*NOT_STARTED, "failed_retryable")
