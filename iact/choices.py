@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from iact.core import whole_file
 from iact.core.errors import IactError, UsageError
 from iact.core.json_file import replace_json
 from iact.core.session.models import OPENAI, Models, RoleModel, Tried, try_model
+from iact.models.board import Board
 from iact.sandbox.secrets import Secrets
 from iact.settings import ModelSettings, Settings, load
 from iact.web.ports import FirstMessage, RoleChoice, RoleTerms, RoleView
@@ -32,10 +34,14 @@ _MOST: Final = 200
 
 
 class Choices:
-    """The choices of one server (`web.ports.Choices`). `use`: makes sessions continue with other models."""
+    """The choices of one server (`web.ports.Choices`). `use`: makes sessions continue with other models.
 
-    def __init__(self, settings: Settings, use: Callable[[Models], None]) -> None:
+    `board`: is told how far a model on board is that is chosen.
+    """
+
+    def __init__(self, settings: Settings, use: Callable[[Models], None], board: Board | None = None) -> None:
         self.settings = settings
+        self.board: Final = board or Board()
         self._use = use
         self._file = settings.data / "iact.toml"
         self._kept = settings.data / FILE
@@ -99,7 +105,9 @@ class Choices:
             UsageError: it can't be written, or other settings take precedence; then nothing has changed.
         """
         async with self._changing:
-            await self._change(choice.role, lambda: self._write(choice), choice)
+            await self._change(
+                choice.role, lambda: self._write(choice), partial(_demand_role, choice.role, choice.url)
+            )
 
     async def forget_role(self, name: str) -> None:
         """Remove a role's own model, from the next message on.
@@ -110,34 +118,36 @@ class Choices:
         if name not in self.settings.models:
             raise UsageError(f"The role {name} has no model of its own.")
         async with self._changing:
-            await self._change(name, lambda: self._remove(name), None)
+            await self._change(name, lambda: self._remove(name), partial(_demand_role, name, None))
 
-    async def _change(self, name: str, write: Callable[[], None], choice: RoleChoice | None) -> None:
+    async def use_on_board(self, name: str) -> None:
+        """Let a model on board answer, from the next message on, and no endpoint. `name`: as `embedded` names it.
+
+        Raises:
+            UsageError: it can't be written, or other settings take precedence; then nothing has changed.
+        """
+        async with self._changing:
+            await self._change("smart", lambda: self._write_on_board(name), partial(_demand_on_board, name))
+
+    async def _change(self, name: str, write: Callable[[], None], demand: Callable[[Settings], None]) -> None:
+        """`demand`: raises UsageError if what was written is not in force."""
         before = await asyncio.to_thread(self._text)
         secret = secret_of(name)
         kept = (await asyncio.to_thread(self._secrets.of, (secret,))).get(secret)
         try:
             await asyncio.to_thread(write)
             settings = await asyncio.to_thread(load, data=str(self.settings.data))
-            self._check(settings, name, choice)
-            opened = await asyncio.to_thread(models_of, settings)
+            demand(settings)
+            opened = await asyncio.to_thread(models_of, settings, self.board)
         except (IactError, OSError) as error:
             await asyncio.to_thread(self._put_back, before, secret, kept)
             if isinstance(error, OSError):
                 raise UsageError(f"{self._file} can't be written: {error.strerror}.") from error
             raise
         self.settings = settings
+        if not settings.without_endpoint:
+            self.board.clear()
         self._use(opened)
-
-    def _check(self, settings: Settings, name: str, choice: RoleChoice | None) -> None:
-        """Check that what was written is in force: a file in the working directory takes precedence."""
-        own = settings.models.get(name)
-        holds = own is None if choice is None else own is not None and own.base_url == choice.url
-        if not holds:
-            raise UsageError(
-                f"The file {Path('iact.toml').absolute()} defines the models and overrides the choice "
-                "here. Change the model in that file."
-            )
 
     def _text(self) -> str | None:
         try:
@@ -177,6 +187,13 @@ class Choices:
         document, tables = self._document()
         tables.pop(name, None)
         self._drop_key(name)
+        _replace(self._file, tomlkit.dumps(document))
+
+    def _write_on_board(self, name: str) -> None:
+        document, tables = self._document()
+        document["embedded"] = name
+        tables.pop("smart", None)
+        self._drop_key("smart")
         _replace(self._file, tomlkit.dumps(document))
 
     def _document(self) -> tuple[tomlkit.TOMLDocument, MutableMapping[str, object]]:
@@ -242,6 +259,30 @@ class Choices:
 
     def _keep(self, known: dict[str, str]) -> None:
         replace_json(self._kept, dict(sorted(known.items())), "first messages")
+
+
+def _demand_role(name: str, url: str | None, settings: Settings) -> None:
+    """Check that a role's model is in force: a file in the working directory takes precedence. `url`: None: no model."""
+    own = settings.models.get(name)
+    holds = own is None if url is None else own is not None and own.base_url == url
+    if not holds:
+        raise UsageError(
+            f"The file {Path('iact.toml').absolute()} defines the models and overrides the choice "
+            "here. Change the model in that file."
+        )
+
+
+def _demand_on_board(name: str, settings: Settings) -> None:
+    if not settings.without_endpoint:
+        raise UsageError(
+            "An endpoint is set (OPENAI_BASE_URL or OPENAI_API_KEY, or base_url, api_key or [models.smart] in an iact.toml) "
+            "and takes precedence over every model on board. Remove that setting first."
+        )
+    if settings.embedded != name:
+        raise UsageError(
+            f"IACT_EMBEDDED, or embedded in {Path('iact.toml').absolute()}, takes precedence over the choice here. Change "
+            "the model there."
+        )
 
 
 def _terms(given: Settings | ModelSettings) -> RoleTerms:

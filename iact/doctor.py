@@ -22,6 +22,7 @@ from pathlib import Path
 
 from iact.core.errors import IactError, SandboxUnavailable, WorkspaceError
 from iact.core.session.models import OPENAI, list_models
+from iact.models.added import chosen_file
 from iact.models.readiness import look
 from iact.sandbox.bubblewrap.host import check as check_bubblewrap
 from iact.sandbox.docker import image, isolation
@@ -308,7 +309,7 @@ def _model(settings: Settings) -> Check:
     """Check the endpoint if one is set, otherwise the model on board."""
     if not settings.without_endpoint:
         return _endpoint(settings)
-    found = look(settings.embedded)
+    found = look(chosen_file(settings.embedded, settings.data))
     if found.missing == "package":
         remedy = "pip install xllamacpp, or set OPENAI_BASE_URL to a model endpoint"
         return Check("model", False, "The package that runs the model on board is not installed.", remedy)

@@ -26,7 +26,6 @@ from iact.core.errors import UsageError
 from iact.core.ports import Medium, Price
 from iact.core.records.parts import Bounds, PlanBounds
 from iact.core.session.clearance import Clearance
-from iact.models.weights import Choice
 
 if TYPE_CHECKING:
     from iact.sandbox.kubernetes.namespace import NamespaceSettings
@@ -314,10 +313,11 @@ class Settings(BaseModel):
         default=None, description="a model endpoint that speaks the OpenAI protocol; none: the model on board"
     )
     api_key: str | None = Field(default=None, repr=False, description="the endpoint's key, if it needs one")
-    embedded: Choice | None = Field(
+    embedded: str | None = Field(
         default=None,
-        description="the model on board that is used without an endpoint: `1.5b`, `0.5b`, or `off` for none; unset: the "
-        "largest that fits this machine",
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$",
+        description="the model on board that is used without an endpoint: `1.5b`, `0.5b`, the name of a file that was added "
+        "(`iact model list`), or `off` for none; unset: the largest that fits this machine",
     )
     model: str | None = Field(
         default=None, description="the model's name at the endpoint; not needed if it serves only one"

@@ -63,6 +63,10 @@ class UserChoices:
         """See `Choices`. Applies to all users."""
         await self._shared.forget_role(name)
 
+    async def use_on_board(self, name: str) -> None:
+        """See `Choices`. Applies to all users."""
+        await self._shared.use_on_board(name)
+
     def first_messages(self) -> Sequence[FirstMessage]:
         """See `Choices`."""
         return self._own.first_messages()

@@ -27,6 +27,7 @@ from iact.core.session.runtime import Runtime, SearchElsewhere
 from iact.core.session.store import SessionStore
 from iact.distiller import distiller
 from iact.memory import USER, memory_at_rest, open_memory
+from iact.models.board import Board, Report
 from iact.sandbox import open_host
 from iact.sandbox.live import collect, layers_in, open_live
 from iact.sandbox.secrets import Secrets
@@ -90,8 +91,8 @@ def role_of(
     )
 
 
-def models_of(settings: Settings) -> models.Models:
-    """The models that these settings name.
+def models_of(settings: Settings, board: Board | None = None) -> models.Models:
+    """The models that these settings name. `board`: is told how far the model on board is, if that is used.
 
     Raises:
         UsageError: as `roles_of` and `core.session.models.open_models`.
@@ -101,15 +102,21 @@ def models_of(settings: Settings) -> models.Models:
         roles=roles_of(settings),
         rates=endpoint_rates(settings),
         windows=settings.data / "windows.json",
-        on_board=partial(open_on_board, settings),
+        on_board=partial(open_on_board, settings, (board or Board()).reporter()),
     )
 
 
-def open_on_board(settings: Settings, clock: Clock) -> Model:
+def open_on_board(settings: Settings, report: Report, clock: Clock) -> Model:
     """The model that is used without an endpoint; it says why it can't answer if it is off or does not fit."""
+    from iact.models.added import chosen_file
     from iact.models.embedded import EmbeddedModel  # loaded only where it is used
 
-    return EmbeddedModel(clock=clock, rng=random.Random(), choice=settings.embedded)
+    return EmbeddedModel(
+        clock=clock,
+        rng=random.Random(),
+        selection=chosen_file(settings.embedded, settings.data),
+        report=report,
+    )
 
 
 def endpoint_rates(settings: Settings) -> dict[str, Rate]:

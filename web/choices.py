@@ -47,6 +47,11 @@ async def forget_role(client: ChoicesClient, message: requests.ForgetRole) -> an
     return {}
 
 
+async def use_on_board(client: ChoicesClient, message: requests.UseOnBoard) -> answers.Nothing:
+    await client.product().choices.use_on_board(message.name)
+    return {}
+
+
 async def list_first_messages(
     client: ChoicesClient, message: requests.ListFirstMessages
 ) -> answers.FirstMessages:

@@ -35,8 +35,9 @@ OPENAI: Final = "https://api.openai.com/v1"
 
 _LISTING_SECONDS: Final = 5.0
 _TRYING_SECONDS: Final = 30.0
-_GREETING: Final = "Reply with one word: ready"
-_FEW: Final = 64
+_GREETING: Final = "Count from one to ten, in words"
+_FEW: Final = 1024
+"""The most tokens of that answer; a model that reasons first needs some for that."""
 _SHOWN: Final = 200
 """How many characters of an answer are shown."""
 _NAMED: Final = 8
@@ -200,6 +201,9 @@ def learnt(tree: Tree, models: Models) -> SetModels | None:
 def list_models(url: str, key: str | None) -> Listing:
     """Ask the endpoint at `url` for its models; none if its answer can't be understood. Blocks."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    if key and host_of(url) == "api.anthropic.com":
+        # Its list is not a part of what it offers for OpenAI's protocol.
+        headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}
     try:
         answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_LISTING_SECONDS)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -214,47 +218,83 @@ def list_models(url: str, key: str | None) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The result of asking a model for a short answer. `names`: the models that its endpoint lists; `model`: the model
-    asked; `fault`: why there is no answer, as a sentence; `answer`: the answer, and `ms`: how long it took."""
+    """The result of asking a model for a short answer."""
 
     names: tuple[str, ...] = ()
+    """The models that its endpoint lists."""
     model: str = ""
+    """The model that was asked."""
     answer: str = ""
     ms: int = 0
+    """Milliseconds until the answer was complete."""
     fault: str = ""
+    """Why there is no answer, as a sentence."""
+    first_ms: int = 0
+    """Milliseconds until its first piece."""
+    pieces: int = 0
+    """In how many pieces it came."""
+    tools: bool | None = None
+    """Whether function calls are accepted; None if that was not tried."""
 
 
 async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
-    """Ask a model one short question, as a session would."""
+    """Ask a model one short question, as a session would. An endpoint that refuses function calls is asked again without."""
     clock = clock or SystemClock()
     listing = await asyncio.to_thread(list_models, one.url, one.key)
     names = listing.names
     name = one.model or (names[0] if len(names) == 1 else "")
     if listing.fault:
         return Tried(fault=f"The endpoint {one.url} does not answer: {listing.fault}.")
-    if listing.refused:
+    if listing.refused and not name:
         return Tried(fault=f"The endpoint {one.url} rejects the key (HTTP {listing.status}).")
     if not name:
         return Tried(names, fault=f"The endpoint {one.url} lists {len(names) or 'no'} models; choose one.")
+
+    named = replace(one, model=name)
+    tried = await _tried(named, clock, tools=True)
+    if tried.fault:
+        tried = await _tried(named, clock, tools=False)
+    return replace(tried, names=names)
+
+
+async def _tried(one: RoleModel, clock: Clock, *, tools: bool) -> Tried:
     from iact.core.models.failures import Retries
     from iact.core.models.openai import OpenAIModel, Timeouts
 
+    name = one.model or ""
     model = OpenAIModel(
         base_url=one.url, key=one.key, profile=ModelProfile(name, one.context), clock=clock, rng=random.Random(),
-        dialect=one.dialect,
+        dialect="tools" if tools else "text",
         timeouts=Timeouts(first=_TRYING_SECONDS, between=_TRYING_SECONDS), retries=Retries(attempts=1),
     )  # fmt: skip
-    began, said = clock.monotonic(), ""
+    try:
+        return replace(await ask_shortly(model, clock), tools=tools)
+    finally:
+        await model.close()
+
+
+async def ask_shortly(model: Model, clock: Clock) -> Tried:
+    """Ask a model one short question, and measure its answer."""
+    name = model.profile.name
+    began = clock.monotonic()
+    first = 0.0
+    pieces: list[str] = []
     try:
         async with aclosing(model.stream([ChatMessage("user", _GREETING)], max_tokens=_FEW)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
-                    said += event.text
+                    first = first or clock.monotonic()
+                    pieces.append(event.text)
     except ModelError as error:
-        return Tried(names, name, fault=str(error))
-    finally:
-        await model.close()
-    return Tried(names, name, said.strip()[:_SHOWN], round((clock.monotonic() - began) * 1000))
+        return Tried(model=name, fault=str(error))
+
+    return Tried(
+        model=name,
+        answer="".join(pieces).strip()[:_SHOWN],
+        ms=round((clock.monotonic() - began) * 1000),
+        first_ms=round((first - began) * 1000),
+        pieces=len(pieces),
+    )
 
 
 async def ask_typed(

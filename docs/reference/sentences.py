@@ -94,6 +94,8 @@ TERMINAL: Final = (
     "iact/export.py",
     "iact/inspect_solver.py",
     "iact/login.py",
+    "iact/models/gguf.py",
+    "iact/models/hub.py",
     "iact/people.py",
     "iact/settings.py",
     "iact/setup",

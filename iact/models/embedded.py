@@ -42,10 +42,12 @@ from iact.core.ports import (
     UsageReport,
 )
 from iact.models import download
-from iact.models.download import FetchProgress, Tell
+from iact.models.added import chosen_file
+from iact.models.board import BoardPhase, BoardState, Report
+from iact.models.download import FetchProgress, Phase, Tell
 from iact.models.giving_up import surrender
 from iact.models.prompt import STATIC
-from iact.models.weights import Choice, ChosenFile, ModelFile, cache_folder, select
+from iact.models.weights import ChosenFile, ModelFile, OwnFile, cache_folder, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +59,9 @@ LIBRARY: Final = "libgomp1"
 
 CONTEXT: Final = 8192
 """The window in tokens. The model was trained for more, but each token takes 28 kB of memory and time to read."""
+
+CONTEXT_OF_LARGE: Final = 16_384
+"""The window of a large model's file, if the model was trained for as much."""
 
 REPLY: Final = 640
 """The most tokens of a reply. What it needs more for, it does not get right, and it takes minutes to write it."""
@@ -70,6 +75,16 @@ _CACHE_MIB: Final = 256
 _SECONDS: Final = 600
 _TELL_SECONDS: Final = 2.0
 """How often a person is told how far a download is."""
+_PRINT_EVERY: Final = 64 << 20
+"""The bytes between two lines of a download that is printed."""
+_PHASES: Final[dict[Phase, BoardPhase]] = {
+    "waiting": "waiting",
+    "hub": "downloading",
+    "index": "downloading",
+    "checking": "checking",
+    "ready": "loading",
+}
+"""What each phase of a download is for people who wait for the model."""
 _SLOT: Final = "/slots/0"
 _FIXED: Final[dict[str, JSON]] = {
     "temperature": 0,
@@ -95,8 +110,8 @@ class _Running:
 class EmbeddedModel:
     """Implements `core.ports.Model`. Cheap to make: nothing is loaded before `warm` or the first stream.
 
-    `choice`: which file is used; None: what fits the machine. `tell` receives the progress of a download, from another
-    thread. `idle`: seconds without use after which the memory is released.
+    `selection`: which file is used; None: what fits the machine. `report` receives how far the model is, also from other
+    threads. `idle`: seconds without use after which the memory is released.
     """
 
     def __init__(
@@ -104,15 +119,15 @@ class EmbeddedModel:
         *,
         clock: Clock,
         rng: random.Random,
-        choice: Choice | None = None,
-        tell: Tell = lambda progress: None,
+        selection: ChosenFile | None = None,
+        report: Report = lambda state: None,
         idle: float = IDLE_SECONDS,
     ) -> None:
         self._clock = clock
         self._rng = rng
-        self._tell = tell
+        self._report = report
         self._idle = idle
-        self._selection = select(choice)
+        self._selection = selection or select(None)
         self._profile = profile_of(self._selection)
         self._running: _Running | None = None
         self._starting = asyncio.Lock()
@@ -121,6 +136,7 @@ class EmbeddedModel:
         self._closed = False
         self._ladder = FormLadder()
         self._progress: FetchProgress | None = None
+        self._was_ready = False
 
     @property
     def profile(self) -> ModelProfile:
@@ -184,17 +200,24 @@ class EmbeddedModel:
                 form=form,
                 name=name,
                 schema=schema,
-                max_tokens=_limit(max_tokens),
+                max_tokens=self._limit(max_tokens),
                 extra=_FIXED,
             )
             async with aclosing(reply) as events:
                 async for event in events:
                     yield event
 
+    def _limit(self, max_tokens: int | None) -> int | None:
+        if self._profile.static is None:
+            return max_tokens
+        return REPLY if max_tokens is None else min(REPLY, max_tokens)
+
     async def _stream(
         self, messages: Sequence[ChatMessage], max_tokens: int | None
     ) -> AsyncGenerator[ModelEvent]:
-        words = surrender(messages, 1 + len(STATIC.examples))
+        words = ""
+        if self._profile.static is not None:
+            words = surrender(messages, 1 + len(STATIC.examples))
         if words:
             yield TextDelta(words)
             yield UsageReport(Usage())
@@ -213,7 +236,7 @@ class EmbeddedModel:
             finally:
                 ready.cancel()
             client = ready.result().client
-            reply = client.stream_with(messages, max_tokens=_limit(max_tokens), extra=_FIXED)
+            reply = client.stream_with(messages, max_tokens=self._limit(max_tokens), extra=_FIXED)
             async with aclosing(reply) as events:
                 async for event in events:
                     yield event
@@ -252,8 +275,22 @@ class EmbeddedModel:
             if self._closed:
                 raise ModelUnreachable("The model on board was closed; start the program again.")
             if self._running is None:
-                self._running = await self._start()
+                self._running = await self._reported_start()
             return self._running
+
+    async def _reported_start(self) -> _Running:
+        """Start, and report how far it is. A later start, after the memory was released, is reported only if it fails."""
+        if not self._was_ready:
+            self._report(BoardState("loading"))
+        try:
+            running = await self._start()
+        except ModelError as error:
+            self._was_ready = False
+            self._report(BoardState("failed", why=str(error)))
+            raise
+        self._was_ready = True
+        self._report(BoardState("ready"))
+        return running
 
     async def _start(self) -> _Running:
         """Start llama.cpp's server and warm it up. Cancelling takes no longer than loading the file."""
@@ -265,14 +302,15 @@ class EmbeddedModel:
         key = secrets.token_hex(16)
         try:
             path = await asyncio.to_thread(download.fetch, weights, self._note)
-            server, address = await asyncio.to_thread(serve, str(path), key)
-            async with httpx.AsyncClient(
-                base_url=address,
-                headers={"Authorization": f"Bearer {key}"},
-                timeout=_SECONDS,
-                trust_env=False,
-            ) as native:
-                await _read_static_prompt(native, weights)
+            server, address = await asyncio.to_thread(serve, str(path), key, self._profile.context)
+            if self._profile.static is not None:
+                async with httpx.AsyncClient(
+                    base_url=address,
+                    headers={"Authorization": f"Bearer {key}"},
+                    timeout=_SECONDS,
+                    trust_env=False,
+                ) as native:
+                    await _read_static_prompt(native, weights)
         except (httpx.HTTPError, ValueError, KeyError) as error:
             raise ModelUnreachable(
                 f"The model on board does not start ({error}); run make setup again, or connect a model of your own "
@@ -289,8 +327,12 @@ class EmbeddedModel:
         return _Running(server, client)
 
     def _note(self, progress: FetchProgress) -> None:
+        if self._closed:
+            # Raised through the download, which then ends; what has come is kept for the next start.
+            raise ModelUnreachable("The model on board was closed; start the program again.")
         self._progress = progress
-        self._tell(progress)
+        if not self._was_ready:
+            self._report(BoardState(_PHASES[progress.phase], progress.done, progress.total))
 
 
 def profile_of(selection: ChosenFile) -> ModelProfile:
@@ -298,6 +340,9 @@ def profile_of(selection: ChosenFile) -> ModelProfile:
     weights = selection.weights
     if weights is None:
         return ModelProfile(name="none", context=CONTEXT, label=selection.reason, static=STATIC)
+    if isinstance(weights, OwnFile) and not weights.small:
+        context = min(CONTEXT_OF_LARGE, weights.trained or CONTEXT_OF_LARGE)
+        return ModelProfile(name=weights.name, context=context, label=f"{weights.name}, run on this machine")
     label = (
         f"{weights.name}, the small model on board: good for small tasks, often wrong. Connect a model of your own for "
         "real work."
@@ -307,15 +352,13 @@ def profile_of(selection: ChosenFile) -> ModelProfile:
     return ModelProfile(name=weights.name, context=CONTEXT, label=label, static=STATIC)
 
 
-def _limit(max_tokens: int | None) -> int:
-    return REPLY if max_tokens is None else min(REPLY, max_tokens)
-
-
 # --- the server -----------------------------------------------------------------------------------
 
 
-def serve(path: str, key: str) -> tuple[object, str]:
+def serve(path: str, key: str, context: int = CONTEXT) -> tuple[object, str]:
     """Start llama.cpp's server over a model's file. Returns the object that keeps it alive, and its address. Blocks.
+
+    `context`: its window in tokens.
 
     Raises:
         ModelUnreachable: llama.cpp is not installed, or can't load the file.
@@ -334,7 +377,7 @@ def serve(path: str, key: str) -> tuple[object, str]:
         ) from error
     params = xllamacpp.CommonParams()
     params.model.path = path
-    params.n_ctx = CONTEXT
+    params.n_ctx = context
     params.n_parallel = 1
     params.n_batch = _BATCH
     params.n_gpu_layers = 0
@@ -390,7 +433,7 @@ def _state_folder() -> Path:
     return folder
 
 
-def _state_file(weights: ModelFile) -> str:
+def _state_file(weights: ModelFile | OwnFile) -> str:
     """The name of the file with what was computed for the static prompt: another for each model, prompt and library."""
     import importlib.metadata
 
@@ -403,7 +446,7 @@ def _static_messages() -> list[ChatMessage]:
     return [ChatMessage("system", STATIC.system), *STATIC.examples]
 
 
-async def _read_static_prompt(native: httpx.AsyncClient, weights: ModelFile) -> None:
+async def _read_static_prompt(native: httpx.AsyncClient, weights: ModelFile | OwnFile) -> None:
     """Leave the static prompt in the server's cache: from disk, or computed and then kept on disk."""
     name = _state_file(weights)
     if (_state_folder() / name).exists():
@@ -440,6 +483,24 @@ def _keep_only(mine: str, name: str) -> None:
 # --- command line ---------------------------------------------------------------------------------
 
 
+class Spaced:
+    """Passes on the progress of a download, but not each piece: the last, and one in so many bytes."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._phase = ""
+        self._done = 0
+
+    def __call__(self, progress: FetchProgress) -> None:
+        same_phase = progress.phase == self._phase
+        little = progress.done - self._done < _PRINT_EVERY and progress.done < progress.total
+        if same_phase and little:
+            return
+        self._phase = progress.phase
+        self._done = progress.done
+        self._tell(progress)
+
+
 def main(arguments: Sequence[str], say: Callable[[str], None] = lambda line: print(line, flush=True)) -> int:
     """`fetch`: download the model's file that fits this machine, with progress on stdout."""
     if list(arguments) != ["fetch"]:
@@ -452,11 +513,11 @@ def main(arguments: Sequence[str], say: Callable[[str], None] = lambda line: pri
         if not settings.without_endpoint:
             say("a model endpoint is configured, so the model on board is not downloaded")
             return 0
-        selection = select(settings.embedded)
+        selection = chosen_file(settings.embedded, settings.data)
         if selection.reason:
             say(selection.reason)
         if selection.weights is not None:
-            download.fetch(selection.weights, lambda progress: say(str(progress)))
+            download.fetch(selection.weights, Spaced(lambda progress: say(str(progress))))
     except ModelError as error:
         print(error, file=sys.stderr)
         return 1

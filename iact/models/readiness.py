@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from iact.models.embedded import LIBRARY
-from iact.models.weights import Choice, ChosenFile, select
+from iact.models.weights import ChosenFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,8 @@ class Readiness:
     """The system package that contains what is missing."""
 
 
-def look(choice: Choice | None) -> Readiness:
+def look(selection: ChosenFile) -> Readiness:
     """Check what the model on board needs on this machine. Blocks."""
-    selection = select(choice)
     try:
         importlib.import_module("xllamacpp")
     except ModuleNotFoundError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -21,6 +22,10 @@ LEAST_FREE: Final = 3_000_000_000
 
 LEAST_FREE_FOR_SMALL: Final = 1_200_000_000
 """The same for the smaller one."""
+
+
+LARGEST_SMALL: Final = 3_000_000_000
+"""Bytes from which a file is no small model: about five billion parameters with four bits per weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +101,42 @@ SMALL: Final = ModelFile(
     part_size=0,
 )
 
-KNOWN: Final = {weights.key: weights for weights in (LARGE, SMALL)}
+KNOWN: Final[Mapping[str, ModelFile]] = {weights.key: weights for weights in (LARGE, SMALL)}
+"""By the names that settings use."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A model's file that a person added (`iact model add`)."""
+
+    name: str
+    """The model's name, for people and journals."""
+    path: Path
+    size: int
+    """In bytes."""
+    sha256: str
+    trained: int = 0
+    """The window in tokens that the model was trained with; 0 if that is not known."""
+
+    @property
+    def present(self) -> bool:
+        """Whether it is still the file that was added, by its size."""
+        try:
+            return self.path.stat().st_size == self.size
+        except OSError:
+            return False
+
+    @property
+    def small(self) -> bool:
+        """Whether the model is as small as the ones that come with the product, and is talked to like them."""
+        return self.size < LARGEST_SMALL
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenFile:
     """The file to use, or None, and a sentence for people about why it is not the usual one."""
 
-    weights: ModelFile | None
+    weights: ModelFile | OwnFile | None
     reason: str = ""
 
 
@@ -113,8 +146,8 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else platformdirs.user_cache_path("iact")
 
 
-def select(choice: Choice | None) -> ChosenFile:
-    """The file that a setting names; without one, the largest that fits this machine."""
+def select(choice: str | None) -> ChosenFile:
+    """The known file that a setting names (a `Choice`); without one, the largest that fits this machine."""
     if choice == "off":
         return ChosenFile(None, "No model is connected, and the one on board is turned off. Connect a model.")
     if choice is not None:
@@ -145,14 +178,14 @@ def _fits(weights: ModelFile, least: int, memory: int) -> bool:
 def _partial(weights: ModelFile) -> int:
     """The bytes that an interrupted download has already taken."""
     try:
-        return partial_path(weights).stat().st_size
+        return partial_path(weights.path).stat().st_size
     except OSError:
         return 0
 
 
-def partial_path(weights: ModelFile) -> Path:
-    """Where an unfinished download of the file is."""
-    return weights.path.with_name(f".{weights.file}.part")
+def partial_path(path: Path) -> Path:
+    """Where an unfinished download of a file is."""
+    return path.with_name(f".{path.name}.part")
 
 
 def free_memory() -> int:

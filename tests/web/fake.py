@@ -579,6 +579,10 @@ class FakeChoices:
     async def forget_role(self, name: str) -> None:
         raise UsageError("Nothing is forgotten here.")
 
+    async def use_on_board(self, name: str) -> None:
+        for role in ("smart", "fast"):
+            self.played[role] = RoleView(role=role, url="", model="", context=8192, key=False, own=False)
+
     def first_messages(self) -> Sequence[FirstMessage]:
         return [FirstMessage(name, text) for name, text in sorted(self.kept.items())]
 

@@ -183,7 +183,7 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
 
 
 def answered(request: Request) -> str:
-    return "ready" if "one word" in request.last else "the endpoint speaks"
+    return "ready" if "Count from one" in request.last else "the endpoint speaks"
 
 
 def test_first_messages_are_kept_offered_and_forgotten(tmp_path: Path) -> None:

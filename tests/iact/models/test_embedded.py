@@ -22,6 +22,7 @@ from iact.core.ports import ChatMessage
 from iact.core.session.clock import SystemClock
 from iact.models.embedded import EmbeddedModel
 from iact.models.prompt import STATIC
+from iact.models.weights import select
 from tests.core.models import conformance
 from tests.core.models.conformance import collect
 
@@ -38,7 +39,7 @@ def asked(text: str) -> list[ChatMessage]:
 
 
 def made() -> EmbeddedModel:
-    return EmbeddedModel(clock=SystemClock(), rng=random.Random(1), choice="1.5b")
+    return EmbeddedModel(clock=SystemClock(), rng=random.Random(1), selection=select("1.5b"))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_the_static_prompt_is_cached_from_the_start(loop: asyncio.Runner, model:
 
 def test_the_memory_is_released_when_idle_and_taken_again(loop: asyncio.Runner) -> None:
     async def test() -> None:
-        one = EmbeddedModel(clock=SystemClock(), rng=random.Random(1), choice="1.5b", idle=0.01)
+        one = EmbeddedModel(clock=SystemClock(), rng=random.Random(1), selection=select("1.5b"), idle=0.01)
         await one.warm()
         while one.loaded:  # noqa: ASYNC110 - a timer releases it
             await asyncio.sleep(0.02)
@@ -112,7 +113,7 @@ def test_making_one_loads_nothing_and_says_what_it_is() -> None:
 
 
 def test_turned_off_it_says_why_there_is_no_answer() -> None:
-    one = EmbeddedModel(clock=SystemClock(), rng=random.Random(1), choice="off")
+    one = EmbeddedModel(clock=SystemClock(), rng=random.Random(1), selection=select("off"))
     with pytest.raises(ModelUnreachable, match="Connect a model"):
         asyncio.run(collect(one, asked("hi")))
 

@@ -849,6 +849,7 @@ export interface Requests {
   "model.try": { fields: {role: string; url: string; model?: string; context?: number | null; key?: string | null; dialect?: "text" | "tools" | null; takes?: Array<"image" | "audio"> | null; price_prompt?: number | null; price_cached?: number | null; price_completion?: number | null}; answer: TriedModel };
   "model.choose": { fields: {role: string; url: string; model?: string; context?: number | null; key?: string | null; dialect?: "text" | "tools" | null; takes?: Array<"image" | "audio"> | null; price_prompt?: number | null; price_cached?: number | null; price_completion?: number | null}; answer: Nothing };
   "model.forget": { fields: {role: string}; answer: Nothing };
+  "model.board": { fields: {name: string}; answer: Nothing };
   "first": { fields: {}; answer: FirstMessages };
   "first.keep": { fields: {name: string; text: string}; answer: Nothing };
   "first.forget": { fields: {name: string}; answer: Nothing };
