@@ -41,9 +41,9 @@ def test_a_file_that_is_cut_or_changed_anywhere_is_read_or_refused(tmp_path: Pat
     rng = random.Random(3)
     damaged = [WHOLE[:length] for length in range(8, len(WHOLE))]
     for _ in range(500):
-        content = bytearray(WHOLE)
-        content[rng.randrange(4, len(WHOLE))] = rng.randrange(256)
-        damaged.append(bytes(content))
+        changed = bytearray(WHOLE)
+        changed[rng.randrange(4, len(WHOLE))] = rng.randrange(256)
+        damaged.append(bytes(changed))
 
     refused = 0
     for content in damaged:
