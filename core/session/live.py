@@ -40,6 +40,8 @@ class Live:
         self.tree: Final = tree
         self.clock: Final = clock
         self.records: Final = records
+        self.read: Final = len(records)
+        """How many records the journal had when it was opened."""
         self.failure: IactError | None = None
         self.closed = False
         self.writing: dict[str, str] = {}

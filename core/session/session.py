@@ -205,6 +205,11 @@ class Session:
         """All durable records with a number above `since`, in order."""
         return self._live.records[since:]
 
+    @property
+    def read(self) -> int:
+        """How many records the journal had when it was opened. What follows them is of this opening."""
+        return self._live.read
+
     def watch(self) -> Watcher:
         """A watcher of events from the moment of entering it; see `core.session.events`."""
         return self._live.watch()

@@ -118,7 +118,7 @@ async def _run(
         async with asyncio.TaskGroup() as group:
             asking = TerminalQuestions(session, group.create_task, asks=attended)
             waits: list[Activity] = []
-            progress = group.create_task(show_progress(session, asking, waits))
+            progress = group.create_task(show_progress(session, asking, waits, since=session.read))
             controls = group.create_task(serve_run(settings, runtime, session))
             try:
                 with asking.listening():
@@ -318,33 +318,44 @@ def _kept_waiting(kept: Activity) -> str:
 
 
 async def show_progress(
-    session: Session, asking: TerminalQuestions, waits: list[Activity] | None = None
+    session: Session,
+    asking: TerminalQuestions,
+    waits: list[Activity] | None = None,
+    *,
+    since: int | None = None,
 ) -> None:
-    """Print on stderr what happens from now on, until this is cancelled or the session is closed.
+    """Print on stderr what happens, until this is cancelled or the session is closed.
 
-    `waits`: collects the waits for models.
+    `waits`: collects the waits for models. `since`: the number of the record after which all is told; default: only
+    what happens from now on.
     """
-    last, behind, warned = len(session.records()), True, False
+    last = len(session.records()) if since is None else since
+    behind, warned = True, False
     asking.begin(session.records())
-    while behind:
-        behind = False
-        async with session.watch() as events:
-            for record in session.records(last):
-                last = _tell(record, asking)
-            try:
-                async for event in events:
-                    match event:
-                        case NoticeEvent(text):
-                            print(text, file=sys.stderr, flush=True)
-                        case Activity() if event.state in _KEPT_WAITING:
-                            print(_kept_waiting(event), file=sys.stderr, flush=True)
-                            if waits is not None:
-                                waits.append(event)
-                        case RecordAppended(record) if record.n > last:
-                            last = _tell(record, asking)
-                            warned = _tell_of_budget(session, warned)
-            except Lagging:
-                behind = True
+    try:
+        while behind:
+            behind = False
+            async with session.watch() as events:
+                for record in session.records(last):
+                    last = _tell(record, asking)
+                try:
+                    async for event in events:
+                        match event:
+                            case NoticeEvent(text):
+                                print(text, file=sys.stderr, flush=True)
+                            case Activity() if event.state in _KEPT_WAITING:
+                                print(_kept_waiting(event), file=sys.stderr, flush=True)
+                                if waits is not None:
+                                    waits.append(event)
+                            case RecordAppended(record) if record.n > last:
+                                last = _tell(record, asking)
+                                warned = _tell_of_budget(session, warned)
+                except Lagging:
+                    behind = True
+    finally:
+        # The answer may be there before its last lines were told.
+        for record in session.records(last):
+            _print_line(record, asking)
 
 
 def _decided_at_once(record: Record) -> bool:
@@ -355,8 +366,12 @@ def _decided_at_once(record: Record) -> bool:
 
 def _tell(record: Record, asking: TerminalQuestions) -> int:
     """Print the line about a record, if it has one, and ask its question. Returns the record's number."""
+    _print_line(record, asking)
+    asking.take(record)
+    return record.n
+
+
+def _print_line(record: Record, asking: TerminalQuestions) -> None:
     line = progress_line(record)
     if line and (asking.asks or not _decided_at_once(record)):
         print(line, file=sys.stderr, flush=True)
-    asking.take(record)
-    return record.n

@@ -17,7 +17,7 @@ from iact.core.records.record import GENESIS, Record
 PLACES: Final = tuple(
     sorted(
         path.parent
-        for place in ("tests/journals/1.0", "tests/journals/1.1", "examples")
+        for place in ("tests/journals/1.0", "tests/journals/1.1", "tests/journals/1.3", "examples")
         for path in (Path(__file__).resolve().parents[2] / place).glob("*/journal.md")
     )
 )
