@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-import shutil
 import re
+import shutil
 from pathlib import Path
 
 import pytest
