@@ -121,6 +121,7 @@ def test_a_module_joins_two_agents_at_work_without_moving_a_byte(tmp_path: Path)
                 "/": [
                     "```CALL_ASYNC a\nwork\n```\n```CALL_ASYNC b\nwork\n```",
                     deploy("weather"),
+                    "```WAIT a\n```",  # else it might take the next message with the result that it works on
                     "```CALL a\nHow is the weather?\n```\n```CALL b\nAnd the weather there?\n```",
                     "Done.",
                 ],
