@@ -75,7 +75,10 @@ def test_models_of_a_wrong_type(tmp_path: Path, value: JSON) -> None:
 
 def test_a_gate_record_whose_time_is_no_time(tmp_path: Path) -> None:
     recorded, n = next(
-        (place, record.n) for place, records in RECORDED.items() for record in records if record.kind == "gate"
+        (place, record.n)
+        for place, records in RECORDED.items()
+        for record in records
+        if record.kind == "gate"
     )
     records = RECORDED[recorded]
     folder = tmp_path / "s"
