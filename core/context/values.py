@@ -34,6 +34,10 @@ class Described:
     """The labels of all values of which any content is shown."""
 
 
+NO_VALUES: Final = Described((), {}, frozenset())
+"""What is said about the values of a message that brings none."""
+
+
 def in_full(value: Value) -> str | None:
     """The content of a value that is shown whole; None if only its name is given."""
     if not value.is_text or value.size > SMALL * _BYTES_PER_CHARACTER:

@@ -113,13 +113,6 @@ class FoundCalls:
     form: Form
 
 
-def may_hold_calls(text: str) -> bool:
-    """Whether a text holds a mark or a code block. Most replies hold neither."""
-    if "```" in text or "~~~" in text:
-        return True
-    return _SIGN.search(text) is not None and _OPENINGS.search(text) is not None
-
-
 def opens_in(line: str) -> int | None:
     """Where the first mark is in a line, outside of inline code; None if there is none.
 

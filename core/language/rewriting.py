@@ -156,9 +156,6 @@ class _Reader:
 
     def read(self) -> None:
         """Read the text to its end."""
-        if self._known is None and not foreign.may_hold_calls(self._text):
-            return
-
         position = 0
         while position < len(self._text) and self._scanner.cut is None:
             marked = self._next_marked(position)

@@ -32,6 +32,8 @@ class KnownWindows:
 
     def window(self, endpoint: str, model: str, configured: int) -> int:
         """The window of a model: `configured`, or what its endpoint really has."""
+        if not self._windows:
+            return configured
         return min(configured, self._windows.get(_key(endpoint, model, configured), configured))
 
     def believe(self, endpoint: str, model: str, configured: int, window: int) -> None:

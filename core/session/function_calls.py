@@ -221,11 +221,11 @@ class FunctionCalls:
                 lost = outcome == "incomplete"
                 self._monitor.took(pending.spec.name, taken, lost=lost)
             if await self._in_turn(agent, pending):
-                result = replace(
-                    result_of(agent, pending, "ok"), version=version, unkept=unkept, unchanged=unchanged,
+                result = result_of(
+                    agent, pending, "ok", ms=took, version=version, unkept=unkept, unchanged=unchanged,
                     beside=beside(live.tree, pending, version), fresh=fresh,
                 )  # fmt: skip
-                self._record_outcome(agent, result, took, outcome, spool, call.timeout, key_of(pending))
+                self._record_outcome(agent, result, outcome, spool, call.timeout, key_of(pending))
 
     def _cached(self, pending: Pending) -> Value | None:
         """What a call of the module with the same key returned, from the session's blobs."""
@@ -317,7 +317,6 @@ class FunctionCalls:
         self,
         agent: Agent,
         result: Result,
-        took: int,
         outcome: Outcome | NotRun,
         spool: Spool,
         limit: float,
@@ -325,30 +324,31 @@ class FunctionCalls:
     ) -> None:
         """Record the outcome of a call.
 
-        `result`: what the call left in the files; `took`: milliseconds, including all waits; `limit`: seconds that its
-        module had; `key`: identifies the result if it is cached.
+        `result`: what the call left in the files, and how long it took with all waits; `limit`: seconds that its module
+        had; `key`: identifies the result if it is cached.
         """
         match outcome:
             case Completed():
                 media = None if outcome.media == _PLAIN else outcome.media or None
-                made = replace(result, ms=took, media=media, data=dict(outcome.data) or None)
-                self._record_completed(agent, made, outcome, spool, key)
+                if media is not None or outcome.data:
+                    result = replace(result, media=media, data=dict(outcome.data) or None)
+                self._record_completed(agent, result, outcome, spool, key)
             case Raised():
                 facts: dict[str, JSON] = {"type": outcome.type}
                 if outcome.trace:
                     facts["trace"] = outcome.trace[-_LONGEST_TRACE:]
-                raised = replace(result, status="error", ms=took, data=facts)
+                raised = replace(result, status="error", data=facts)
                 record_result(
                     self._live, agent, raised, error_text(outcome, shipped=self._is_shipped(result))
                 )
             case TimedOut():
-                late = replace(result, status="error", ms=took, data={"type": "TimeoutError"})
+                late = replace(result, status="error", data={"type": "TimeoutError"})
                 text = f"{outcome.output}\nIt was stopped after {limit:g} s, its time limit."
                 record_result(self._live, agent, late, text.lstrip("\n"))
             case status:  # it may have written before that
                 printed = self._live.printed.get(result.call)
                 text = printed.text() if printed is not None else ""
-                record_result(self._live, agent, replace(result, status=status, ms=took), text)
+                record_result(self._live, agent, replace(result, status=status), text)
 
     def _is_shipped(self, result: Result) -> bool:
         """Whether a call was of a module that comes with the product. An action of the core is of no module."""

@@ -79,6 +79,8 @@ class RunningReply:
         self._finish: Literal["stop", "length", "cut"] = "stop"
         self._usage: Usage | None = None
         self._reasoning = ""
+        self._written = 0
+        """The characters that came and count, reasoning included."""
         self._unproven = False
         self._left_out = 0
         self._asking = ModelCall(live, agent.path)
@@ -91,7 +93,6 @@ class RunningReply:
 
     def scanned(self) -> Scan:
         """The part that counts, in our language, and the blocks in it."""
-        registry = self._live.tree.registry(self.agent.path)
         kept = self._scanner.kept
         self._left_out = len(self.text) - len(kept) if self._finish == "cut" else 0
 
@@ -103,6 +104,7 @@ class RunningReply:
         if same_actions and known is None and is_plain(kept, scanned.blocks):
             return scanned
 
+        registry = self._live.tree.registry(self.agent.path)
         rewritten = in_our_language(kept, registry, known)
         if same_actions and rewritten.text == kept:
             return scanned
@@ -164,9 +166,6 @@ class RunningReply:
         async with aclosing(stream) as events:
             async for event in events:
                 self._asking.take(event)
-                if len(self._reasoning) + len(self._live.writing[self.agent.path]) > limit * _CHARACTERS:
-                    self._finish = "length"  # its endpoint ignores the limit
-                    return
                 match event:
                     case TextDelta(text):
                         if self._take(text):
@@ -183,6 +182,9 @@ class RunningReply:
                         self._usage = usage
                     case StreamEnd(finish) if self._finish != "cut":
                         self._finish = finish
+                if self._written > limit * _CHARACTERS:
+                    self._finish = "length"  # its endpoint ignores the limit
+                    return
 
     def _take(self, text: str) -> bool:
         """Take the next piece of text. Returns whether nothing more is awaited.
@@ -196,6 +198,7 @@ class RunningReply:
         if self._first is None:
             self._first = live.clock.monotonic()
         live.writing[agent.path] += text
+        self._written += len(text)
         live.publish(Delta(agent.path, text))
         events = self._scanner.feed(text)  # most pieces contain none
         cut = bool(events) and any(isinstance(event, Cut) for event in events)
@@ -206,6 +209,7 @@ class RunningReply:
     def _think(self, text: str) -> None:
         """Take the next piece of the model's reasoning."""
         self._reasoning += text
+        self._written += len(text)
         self._live.thinking[self.agent.path] = self._reasoning
         self._live.publish(Delta(self.agent.path, text, thought=True))
 
@@ -219,6 +223,7 @@ class RunningReply:
         """Discard what came so far."""
         live, agent = self._live, self.agent
         live.writing[agent.path] = live.thinking[agent.path] = self._reasoning = ""
+        self._written = 0
         self._scanner, self._finish = Scanner(self._is_action), "stop"
         live.publish(Delta(agent.path, "", restart=True))
 

@@ -10,14 +10,31 @@ from iact.core.session.live import Live, stored
 from iact.core.tree.agent import Agent, Pending
 
 
-def result_of(agent: Agent, pending: Pending, status: ResultStatus) -> Result:
-    """The outcome of an action, with nothing but its status."""
+def result_of(
+    agent: Agent,
+    pending: Pending,
+    status: ResultStatus,
+    *,
+    ms: int | None = None,
+    version: str = "",
+    beside: tuple[int, ...] = (),
+    unkept: bool = False,
+    unchanged: int = 0,
+    fresh: bool = False,
+) -> Result:
+    """The outcome of an action: its status, and what a call left in the files (`Result`)."""
     return Result(
         turn=agent.turn,
         action=pending.index,
         function=pending.spec.name,
         call=pending.call,
+        ms=ms,
+        version=version,
+        beside=beside,
         copied=bool(pending.base),
+        unkept=unkept,
+        unchanged=unchanged,
+        fresh=fresh,
         status=status,
     )
 

@@ -30,11 +30,6 @@ class StepExecutor:
 
     async def take(self, agent: Agent, step: Step) -> None:
         """Take one step, to its end."""
-        await self._take(agent, step)
-        if not agent.active:
-            self.layers.let_go(agent)
-
-    async def _take(self, agent: Agent, step: Step) -> None:
         match step:
             case Think():
                 await self.turns.take(agent)
@@ -53,6 +48,9 @@ class StepExecutor:
                 drop(self.live, agent, "skipped")
                 self.scheduler.cancel_children(agent, "Its caller reached a limit before it was done.")
                 self.turns.end(agent, step)
+
+        if not agent.active:
+            self.layers.let_go(agent)
 
     def cancel(self, agent: Agent, why: str) -> None:
         """Tell a plan that it ends before its steps end; otherwise it would try to repair the failed steps."""

@@ -124,8 +124,9 @@ class AgentContext:
 
     def told_of_modules(self) -> None:
         """Note that its turn has read what became of modules."""
-        self.lost.clear()
-        self.moved.clear()
+        if self.lost or self.moved:
+            self.lost.clear()
+            self.moved.clear()
 
     def change(self, functions: AbstractSet[str]) -> None:
         """Forget functions that changed: what it has read about them is out of date."""

@@ -101,17 +101,19 @@ def take_turn(
     if agent.context.fresh:
         agent.context.first = prepared.input
         catalogue = prepared.seen.catalogue
-        origin.hear_names(tree, agent, opening_specs(tree, agent, catalogue))
         at_first = documented_at_first(tree, agent, catalogue)
-        origin.document(agent, at_first)
+        if not tree.all_vouched:
+            origin.hear_names(tree, agent, opening_specs(tree, agent, catalogue))
+            origin.document(agent, at_first)
         agent.context.begin([*(spec.name for spec in at_first), *prepared.notes])
     agent.table = prepared.table
     said = record.body if record.body.strip() or not tree.follows_1_3 else ONLY_THOUGHT
     agent.context.history.push(ChatMessage("assistant", own_reply(tree, agent, said)))
     agent.context.full_told = agent.context.full_told or prepared.full > 0
     _calibrate(tree, agent, made.usage, prepared)
-    agent.context.known.update(prepared.notes)
-    origin.document(agent, documented(tree, prepared.notes, prepared.seen.catalogue))
+    if prepared.notes:
+        agent.context.known.update(prepared.notes)
+        origin.document(agent, documented(tree, prepared.notes, prepared.seen.catalogue))
     agent.turn = record.n
     agent.answer = None
     agent.guards.turns += 1

@@ -7,13 +7,13 @@ passed in and is in the turn's record.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from iact.core.context.embeds import MOST, embedded, part
 from iact.core.context.excerpt import Feedback, Passage
 from iact.core.context.tail import changes, tail
-from iact.core.context.values import describe_values
+from iact.core.context.values import NO_VALUES, Described, describe_values
 from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
 from iact.core.language.scanner import scan
@@ -122,13 +122,14 @@ def heard(
 
     Puts what the messages bring into `table`. `catalogue`: the record since which the functions are as documented.
     """
-    parts: list[Feedback] = [*note_texts(tree, notes, FRONT, catalogue), *agent.mail.feedback]
-    parts += note_texts(tree, notes, 0, catalogue)
+    noted = note_texts(tree, notes, catalogue)
+    parts: list[Feedback] = [*noted.get(FRONT, ()), *agent.mail.feedback, *noted.get(0, ())]
 
     for message in inbox:
         parts.append(receive(tree, agent, message, table))
-        parts += note_texts(tree, notes, message.n, catalogue)
-        parts += more_about(tree, agent, message, notes)
+        if message.n in noted:
+            parts += noted[message.n]
+            parts += more_about(tree, agent, message, notes)
     return parts
 
 
@@ -137,7 +138,7 @@ def sources_of(parts: Iterable[Feedback]) -> Labels:
 
     A caller that lets an agent read the texts adds them to what it has read, as SHOW does.
     """
-    return join(part.sources for part in parts if isinstance(part, Passage))
+    return join([part.sources for part in parts if isinstance(part, Passage)])
 
 
 def named_variables(parts: Iterable[Feedback]) -> set[str]:
@@ -182,10 +183,12 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
     if message.status != "ok":
         return labels.unfinished(message.child, message.status, message.text)
 
-    held = set(table)
-    names = {name: table.receive(name, value) for name, value in message.values.items()}
-    brought = {name: table[name] for name in names.values()}
-    text = rename(message.text, names)
+    text, brought, held = message.text, dict[str, Value](), frozenset[str]()
+    if message.values:
+        held = frozenset(table)
+        names = {name: table.receive(name, value) for name, value in message.values.items()}
+        brought = {name: table[name] for name in names.values()}
+        text = rename(message.text, names)
     source, variable = message.source, ""
 
     if message.kind == "child":
@@ -206,21 +209,25 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
             variable = table.keep("message", text_value(text, labels=message.labels, origin=message.source))
             brought = {**brought, variable: table[variable]}
 
-    is_report = message.kind == "child" and tree.agents[message.child].plan is not None
-    # The report of a plan shows its result itself; what its steps gave is there to be read.
-    room_for_values = 0 if is_report and tree.follows_1_3 else room_for(tree, agent, "")
-    described = describe_values(
-        brought,
-        new=brought.keys() - held - {variable},
-        begun=_harmless(tree, agent, message, brought),
-        room=room_for_values,
-    )
+    described = NO_VALUES
+    if brought:
+        described = _described(tree, agent, message, brought, new=brought.keys() - held - {variable})
     if message.asks:
         label = labels.question_label(message.child, variable, described.about)
         how = f"\n{labels.how_to_answer(message.child)}"
         return Passage(label, shown, room, variable, how, described.whole, described.sources)
     label = labels.message_label(source, described.about)
     return Passage(label, shown, room, variable, "", described.whole, described.sources)
+
+
+def _described(
+    tree: Tree, agent: Agent, message: Incoming, brought: Mapping[str, Value], *, new: Collection[str]
+) -> Described:
+    """What a message says about the values that it brings. `new`: those that its reader did not have."""
+    is_report = message.kind == "child" and tree.agents[message.child].plan is not None
+    # The report of a plan shows its result itself; what its steps gave is there to be read.
+    room = 0 if is_report and tree.follows_1_3 else room_for(tree, agent, "")
+    return describe_values(brought, new=new, begun=_harmless(tree, agent, message, brought), room=room)
 
 
 def _harmless(tree: Tree, agent: Agent, message: Incoming, values: Mapping[str, Value]) -> list[str]:

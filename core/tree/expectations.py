@@ -36,7 +36,7 @@ def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
     Raises:
         ReplayMismatch: it does not hold, in a strict tree.
     """
-    if tree.strict and not holds:
+    if not holds and tree.strict:
         raise mismatch(record, what)
 
 

@@ -14,20 +14,20 @@ from iact.core.language.actions import DEPLOY, LOAD, Registry
 from iact.core.language.grammar import Mistake, split
 from iact.core.language.scanner import Block
 
-_BRINGS: Final = frozenset({DEPLOY.name, LOAD.name})
+_BRINGING: Final = (DEPLOY.name, LOAD.name)
 
 
 def with_expected(blocks: Sequence[Block], registry: Registry) -> tuple[Block, ...]:
     """Return the blocks of a reply, with those as actions that call what an action before them brings."""
-    if not blocks:
-        return ()
+    if not any([block.info.startswith(_BRINGING) for block in blocks]):
+        return tuple(blocks)
 
     brought = set[str]()
     read = list[Block]()
     for block in blocks:
         name = block.info.split(None, 1)[0] if block.info else ""
         module, _, function = name.partition(".")
-        if block.action and name in _BRINGS and name in registry:
+        if block.action and name in _BRINGING and name in registry:
             brought.add(_module_of(block))
         elif not block.action and function.isidentifier() and module in brought:
             block = replace(block, action=True)

@@ -109,11 +109,13 @@ def begin(tree: Tree, agent: Agent, blocks: Sequence[Block], *, cut_off: bool) -
 
 def _answers_alone(agent: Agent) -> None:
     """Refuse an ANSWER beside actions whose results it should have waited for."""
-    alone = all(pending.spec.name in BESIDE_ANSWER for pending in agent.actions)
-    for pending in agent.actions:
-        if pending.spec.name == ANSWER.name and not alone:
-            pending.spec = _NOTHING
-            pending.bound = Bound({"sentence": _NOT_ALONE}, {})
+    answers = [pending for pending in agent.actions if pending.spec.name == ANSWER.name]
+    if not answers or all(pending.spec.name in BESIDE_ANSWER for pending in agent.actions):
+        return
+
+    for pending in answers:
+        pending.spec = _NOTHING
+        pending.bound = Bound({"sentence": _NOT_ALONE}, {})
 
 
 def name_block(agent: Agent, block: Block) -> None:
@@ -380,8 +382,8 @@ def _answer(agent: Agent, bound: Bound) -> str:
 
 def kind_digest(function: str, bound: Bound) -> str:
     """The digest of a call's kind (`core.gate.kind_of_call`)."""
-    whole_digest_of(bound)
-    if len(bound.digests) == 1:
+    if len(bound.digests) < 2:
+        whole_digest_of(bound)
         passed = {name: _comparable(value) for name, value in bound.attached.items()}
         bound.digests.append(kind_of(function, {**bound.arguments, **passed}))
     return bound.digests[1]

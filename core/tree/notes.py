@@ -27,8 +27,7 @@ from iact.core.tree import origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.mail import Incoming
 from iact.core.tree.named_functions import named
-from iact.core.tree.offered_functions import is_offered
-from iact.core.tree.opening import documented_at_first, is_listed, is_usable
+from iact.core.tree.opening import documented_at_first, is_listed, is_open_to
 from iact.core.tree.tree import Tree
 
 MOST: Final = 3
@@ -60,10 +59,11 @@ def _undocumented(tree: Tree, agent: Agent, known: AbstractSet[str]) -> list[Act
     """The functions and actions that an agent could use and whose documentation it has not read."""
     if tree.roles[agent.model].small:
         return []
+    hidden = known | TAUGHT
     return [
         spec
         for spec in tree.registry(agent.path).documented
-        if spec.name not in known | TAUGHT and is_offered(tree, agent, spec) and is_usable(tree, agent, spec)
+        if spec.name not in hidden and is_open_to(tree, agent, spec)
     ]
 
 
@@ -98,21 +98,18 @@ def documented(tree: Tree, notes: Iterable[str], catalogue: int | None) -> list[
     return [spec for spec in found if spec is not None]
 
 
-def note_texts(tree: Tree, notes: Mapping[str, int], place: int, catalogue: int | None) -> Iterator[str]:
-    """Yield the texts of the notes that follow one message. `place`: the message's record."""
-    here = [name for name, n in notes.items() if n == place]
-    if not here:
-        return
-    for spec in documented(tree, here, catalogue):
-        yield note(tree, spec)
+def note_texts(tree: Tree, notes: Mapping[str, int], catalogue: int | None) -> dict[int, list[str]]:
+    """Return the texts of notes, by the record of the message that they follow."""
+    texts = dict[int, list[str]]()
+    for name, place in notes.items():
+        there = texts.setdefault(place, [])
+        there += [note(tree, spec) for spec in documented(tree, [name], catalogue)]
+    return texts
 
 
 def more_about(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, int]) -> Iterator[str]:
-    """Yield what a message is about besides its notes, as a paragraph behind them; nothing if there is nothing."""
+    """Yield what a message that has notes is about besides them, as a paragraph behind them."""
     given = [name for name, place in notes.items() if place == message.n]
-    if not given:
-        return
-
     earlier = {name: place for name, place in notes.items() if place != message.n}
     more = [name for name in _relevant(tree, agent, message, earlier) if name not in given]
     # A module that the first message only named comes with all its signatures once it is wanted.
@@ -125,8 +122,7 @@ def more_about(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, 
         and spec.name not in given
         and not is_listed(tree, spec)
         and spec.name not in _known(tree, agent)
-        and is_offered(tree, agent, spec)
-        and is_usable(tree, agent, spec)
+        and is_open_to(tree, agent, spec)
     ]
     if unlisted:
         yield labels.more_help((), lines(unlisted[:_MORE]))
@@ -178,7 +174,7 @@ def remind(tree: Tree, agent: Agent) -> list[str]:
     told = list[str]()
     for name in [name for name in used if name not in TAUGHT][-_REMINDERS:]:
         spec = registry.find(name)
-        if isinstance(spec, ActionSpec) and is_offered(tree, agent, spec) and is_usable(tree, agent, spec):
+        if isinstance(spec, ActionSpec) and is_open_to(tree, agent, spec):
             about = spec.documentation.partition("\n\n")[0].split("\n")[:_FIRST_LINES]
             told.append(labels.shortened_documentation(spec.name, "\n".join([signature(spec), *about])))
             agent.context.known.add(spec.name)

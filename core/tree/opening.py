@@ -35,6 +35,15 @@ def is_usable(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
     return spec.impact < 1 and tree.believed(spec)
 
 
+def is_open_to(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
+    """Whether an agent may use a function, as far as its grant and the state of the function's module say."""
+    if spec.core:
+        return True
+    if agent.context.reads_only and not is_usable(tree, agent, spec):
+        return False
+    return is_offered(tree, agent, spec)
+
+
 def opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
     """Yield the paragraphs at the head of an agent's first message; none if it has had one.
 
@@ -69,7 +78,7 @@ def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[Actio
         # Such a model can use what its examples show, and is only confused by more.
         shown = "".join(message.content for message in role.static.examples)
         functions = [spec for spec in functions if spec.name in shown or (spec.alias or spec.name) in shown]
-    return [spec for spec in functions if is_offered(tree, agent, spec) and is_usable(tree, agent, spec)]
+    return [spec for spec in functions if is_open_to(tree, agent, spec)]
 
 
 def documented_at_first(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:
@@ -77,7 +86,7 @@ def documented_at_first(tree: Tree, agent: Agent, catalogue: int | None) -> list
     if agent.context.forked or tree.roles[agent.model].small:
         return []
     essential = _essential(tree.offered(agent.path, catalogue))
-    return [spec for spec in essential if is_offered(tree, agent, spec) and is_usable(tree, agent, spec)]
+    return [spec for spec in essential if is_open_to(tree, agent, spec)]
 
 
 def is_listed(tree: Tree, spec: ActionSpec) -> bool:
@@ -87,18 +96,20 @@ def is_listed(tree: Tree, spec: ActionSpec) -> bool:
 
 def _offer(tree: Tree, agent: Agent, catalogue: int | None) -> AgentOffer:
     specs = opening_specs(tree, agent, catalogue)
-    modules = dict.fromkeys(spec.module or "" for spec in specs)
+    modules = dict.fromkeys([spec.module or "" for spec in specs])
+    rare = [module for module in modules if _is_rare(tree, module)]
     return AgentOffer(
         documented=_essential(specs),
-        listed=[spec for spec in specs if is_listed(tree, spec)],
-        rare=[module for module in modules if _is_rare(tree, module)],
+        listed=[spec for spec in specs if spec.module not in rare],
+        rare=rare,
         models=list(tree.roles),
     )
 
 
 def _essential(specs: Sequence[ActionSpec]) -> list[ActionSpec]:
     documented = [spec for spec in specs if spec.name in ESSENTIAL and spec.documentation]
-    return sorted(documented, key=lambda spec: ESSENTIAL.index(spec.name))
+    documented.sort(key=lambda spec: ESSENTIAL.index(spec.name))
+    return documented
 
 
 def _is_rare(tree: Tree, module: str) -> bool:

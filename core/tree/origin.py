@@ -52,7 +52,7 @@ _FEW: Final = 16
 
 def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
     """The labels of each argument of a call: those of its variable, of the user's words, or of the agent's own."""
-    named, within = _named(bound), _within(bound)
+    named, within = _passed_by_name(bound)
     written = {
         name: _written(tree, agent, value) | within.get(name, NOTHING)
         for name, value in bound.arguments.items()
@@ -61,25 +61,16 @@ def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
     return named | written
 
 
-def _named(bound: Bound) -> dict[str, Labels]:
-    """The labels of each argument that is a variable as a whole."""
-    if not bound.attached:
-        return dict(bound.labels)
-    whole = {name: value.labels for name, value in bound.attached.items() if parameter_of(name) == name}
-    return {**bound.labels, **whole}
-
-
-def _within(bound: Bound) -> dict[str, Labels]:
-    """The labels of the variables inside of each argument that has some."""
-    if not bound.attached:
-        return {}
-
-    found: dict[str, Labels] = {}
+def _passed_by_name(bound: Bound) -> tuple[dict[str, Labels], dict[str, Labels]]:
+    """The labels of each argument that is a variable as a whole, and of the variables inside of others."""
+    named, within = dict(bound.labels), dict[str, Labels]()
     for name, value in bound.attached.items():
         parameter = parameter_of(name)
-        if parameter != name:
-            found[parameter] = found.get(parameter, NOTHING) | value.labels
-    return found
+        if parameter == name:
+            named[name] = value.labels
+        else:
+            within[parameter] = within.get(parameter, NOTHING) | value.labels
+    return named, within
 
 
 def _written(tree: Tree, agent: Agent, value: JSON) -> Labels:
@@ -215,9 +206,9 @@ def strange(tree: Tree, labels: Labels) -> Labels:
 
 def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
     """The sources of a call and of its arguments."""
+    named, within = _passed_by_name(bound)
     # The model wrote what stands around the variables inside of an argument.
-    around = {name: labels | {MODEL} for name, labels in _within(bound).items()}
-    named = {**_named(bound), **around}
+    named |= {name: labels | {MODEL} for name, labels in within.items()}
     labels = join([agent.labels, *named.values()])
     plain = frozenset(one for one in labels if inside(tree, one))
     unvouched = frozenset(one for one in labels - plain if not _vouched(tree, one))

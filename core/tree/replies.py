@@ -35,8 +35,8 @@ def read_reply(
     tree: Tree, agent: Agent, text: str, blocks: Sequence[Block], made: Generation, *, interrupted: bool
 ) -> ReadReply:
     """Understand a reply. `interrupted`: its agent must read a message first, so that it is no answer in any case."""
-    acts = any(block.action for block in blocks)
     if not tree.follows_1_3:
+        acts = any(block.action for block in blocks)
         return ReadReply(tuple(blocks), (), _held(tree, agent, acts, interrupted), acts)
 
     if not text.strip() and not agent.guards.only_thought:
@@ -44,26 +44,29 @@ def read_reply(
 
     registry = tree.registry(agent.path)
     blocks = with_expected(blocks, registry)
-    acts = any(block.action for block in blocks)
+    acts = any([block.action for block in blocks])
     run, remarks = _runs(text, blocks, made, registry)
     if made.finish == "cut":
         remarks.append(labels.cut_off())
 
-    questions = _questions(agent, text, blocks, registry)
+    questions = _questions(agent, text, blocks, registry, acts=acts)
     remarks += [labels.note(question) for question in questions]
     if questions and not acts and not interrupted:
         return ReadReply(run, tuple(remarks), "unread", acts, questions=questions)
 
     held = _held(tree, agent, acts, interrupted)
-    unsure = any(labels.is_no_block(question) for question in questions)
+    unsure = any(map(labels.is_no_block, questions))
     answer = "" if held or interrupted or unsure else _answer(agent, text, blocks, run, registry)
+    if not answer:
+        return ReadReply(run, tuple(remarks), held, acts, "", questions)
+
     says_so = [block for block in run if block.action and _name(block) == ANSWER.name]
-    if answer and says_so and announces(answer):
+    if says_so and announces(answer):
         answer = ""  # what it announces was written before
-    elif answer and says_so:
+    elif says_so:
         # It is the answer that this text ends with, and no other.
         run = tuple(block for block in run if block not in says_so)
-    elif answer and _announces(text, blocks):
+    elif _announces(text, blocks):
         remarks.append(labels.note(labels.NOT_ANSWERED))
         answer = ""
     if answer and _held(tree, agent, False, interrupted):
@@ -100,35 +103,41 @@ def _runs(
     return tuple(run), remarks
 
 
-def _questions(agent: Agent, text: str, blocks: Sequence[Block], registry: Registry) -> tuple[str, ...]:
+def _questions(
+    agent: Agent, text: str, blocks: Sequence[Block], registry: Registry, *, acts: bool
+) -> tuple[str, ...]:
     """What is asked or said about parts that were perhaps meant to be run.
 
     Whether a text is an answer is asked once in a task. A call of something that does not exist is no answer, so
     another one is told again.
     """
     told = agent.guards.asked
-    found = [_unknown_call(text, blocks, registry), _unknown_block(blocks, registry)]
-    found.append(_lines(text, blocks, registry))
+    found = list[str]()
+    if not is_plain(text, blocks):
+        found += [_unknown_call(text, registry), _unknown_block(blocks, registry)]
+    found.append(_lines(text, blocks, registry, acts=acts))
     if not _was_asked(agent):
-        found += [_quoted(text, blocks, registry), _commands(text, blocks, registry)]
+        found.append(_quoted(text, blocks, registry))
+        if not acts:
+            found.append(_commands(text, blocks, registry))
     if len(blocks) > 1 and not told & unread.PASSED_OVER and _names(blocks, registry) - BESIDE_ANSWER:
         found.append(unread.passed_over(text, blocks, registry))
-    return tuple(question for question in found if question and question not in told)
+    return tuple([question for question in found if question and question not in told])
 
 
 def _was_asked(agent: Agent) -> bool:
     """Whether an agent was asked in this task whether a text was its answer. A mere remark asks nothing."""
-    return any(labels.asks_about_answer(question) for question in agent.guards.asked)
+    return any(map(labels.asks_about_answer, agent.guards.asked))
 
 
-def _lines(text: str, blocks: Sequence[Block], registry: Registry) -> str:
+def _lines(text: str, blocks: Sequence[Block], registry: Registry, *, acts: bool) -> str:
     """What is said about lines that look like actions and are none."""
     if not bare.may_be_left(text):
         return ""
     if unread.closed_early(text, blocks, writes=lambda block: _writes(block, registry)) is not None:
         return ""  # they are perhaps a part of a body, and their agent is told of that
     lines = bare.left(text, blocks, registry)
-    return labels.no_block(lines, acts=any(block.action for block in blocks)) if lines else ""
+    return labels.no_block(lines, acts=acts) if lines else ""
 
 
 def _quoted(text: str, blocks: Sequence[Block], registry: Registry) -> str:
@@ -137,8 +146,7 @@ def _quoted(text: str, blocks: Sequence[Block], registry: Registry) -> str:
 
 
 def _commands(text: str, blocks: Sequence[Block], registry: Registry) -> str:
-    if any(block.action for block in blocks):
-        return ""
+    """What is said about commands at the end of a reply without an action."""
     language = unread.command_at_end(text, blocks)
     function = unread.RUNNERS.get(language.lower(), "")
     return labels.not_run(language, function) if function in registry else ""
@@ -156,10 +164,8 @@ def _unknown_block(blocks: Sequence[Block], registry: Registry) -> str:
     return labels.unknown_block(name, near, loads=LOAD.name in registry)
 
 
-def _unknown_call(text: str, blocks: Sequence[Block], registry: Registry) -> str:
+def _unknown_call(text: str, registry: Registry) -> str:
     """What is said about calls in another form that were not made; empty if there are none."""
-    if is_plain(text, blocks):
-        return ""
     found = next(iter(unknown_calls(text, registry)), None)
     if found is None:
         return ""

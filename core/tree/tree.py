@@ -88,6 +88,8 @@ class Tree:
         """The cost of its model calls, as far as prices are known."""
         self.roles: dict[str, Role] = {}
         self.functions: dict[str, ActionSpec] = {}
+        self.all_vouched = True
+        """Whether every description of a function that there was comes from a trusted author, or was approved."""
         self.modules: dict[str, Loaded] = {}
         self.catalogues: dict[int, Mapping[str, ActionSpec]] = {}
         """The functions as of each `module` record."""
@@ -234,6 +236,7 @@ class Tree:
         self.modules = modules
         self.functions = {spec.name: spec for one in modules.values() for spec in specs_of(one)}
         self.catalogues[self.records] = self.functions
+        self.all_vouched = self.all_vouched and all(spec.vouched for spec in self.functions.values())
         self.forget_registries()
 
     def forget_registries(self) -> None:
