@@ -54,7 +54,7 @@ _CORE: Final = re.compile(rf"(?P<name>{_NAMES})(?:[ \t]+(?P<rest>\S.*))?")
 _FUNCTION: Final = re.compile(
     r"(?P<name>[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79})(?:[ \t]+(?P<rest>\S.*))?"
 )
-_SMALL: Final = "|".join(name.lower() for name in (_NAMES.split("|")))
+_SMALL: Final = "|".join(f"[{name[0]}{name[0].lower()}]{name[1:].lower()}" for name in _NAMES.split("|"))
 ANYWHERE: Final = re.compile(
     r"^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*"
     rf"(?:(?:[*_]{{0,4}}`{{0,2}}|[*_]{{0,4}}`{{3,6}}(?=[^`\n]+`))(?:{_NAMES})(?![\w.:])|`+[a-z]\w*\.[a-z][^`\n]*`)",

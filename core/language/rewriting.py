@@ -66,7 +66,8 @@ class _Piece:
     end: int
     blocks: str
     last: bool = False
-    foreign: bool = False
+    calls: tuple[ForeignCall, ...] = ()
+    """What it calls, if it is written in another form."""
 
 
 def is_plain(text: str, blocks: Sequence[Block]) -> bool:
@@ -108,11 +109,21 @@ def _with_answer_as_block(text: str, registry: Registry) -> str:
     return text if in_block else f"{before.rstrip()}\n\n{block(ANSWER.name, None)}"
 
 
-def unknown_calls(text: str, registry: Registry) -> Sequence[FoundCalls]:
-    """The calls in a reply in our language in another form: unreadable, or of what does not exist."""
+@dataclass(frozen=True, slots=True)
+class CallsLeft:
+    """The calls in another form that a reply in our language still holds."""
+
+    unknown: Sequence[FoundCalls]
+    """Those that can't be read, or call what does not exist."""
+    passed_over: Sequence[FoundCalls]
+    """Those that stand before an action or a text, where they may be examples. Those that are called so are left out."""
+
+
+def calls_left(text: str, registry: Registry) -> CallsLeft:
+    """Return the calls in another form that were not made."""
     reader = _Reader(text, registry)
     reader.read()
-    return reader.unknown
+    return CallsLeft(reader.unknown, reader.passed_over())
 
 
 class _Reader:
@@ -149,10 +160,19 @@ class _Reader:
             position = piece.end
         rest = self._text[position:].lstrip("\n")
 
-        invented = foreign.INVENTED.search(rest) if any(piece.foreign for piece in pieces) else None
+        invented = foreign.INVENTED.search(rest) if any(piece.calls for piece in pieces) else None
         if invented is not None:
             rest = rest[: invented.start()]
         return Rewritten(f"{''.join(written)}{rest}".rstrip(), cut=invented is not None)
+
+    def passed_over(self) -> list[FoundCalls]:
+        """The calls that exist and were not made, because they stand where they may be examples."""
+        accepted = self._accepted()
+        return [
+            FoundCalls(piece.start, piece.end, piece.calls, foreign.FORMS[-1])
+            for piece in self._pieces
+            if piece.calls and piece not in accepted and not unread.is_example(self._text[: piece.start])
+        ]
 
     def read(self) -> None:
         """Read the text to its end."""
@@ -283,8 +303,8 @@ class _Reader:
     def _foreign(self, start: int, line: str) -> int | None:
         """Read calls in another form that begin in a line. Returns where they end; None if there are none."""
         at = foreign.opens_in(line) if self._tried < _MOST else None
-        if at is None:
-            return None
+        if at is None or _FENCE.match(line):
+            return None  # what opens a block says what it is, and holds no call
         self._tried += 1
         indented = at >= 4 and not line[:at].strip() and not self._in_list
         if indented or line.lstrip().startswith(">"):
@@ -301,7 +321,9 @@ class _Reader:
             if found.form.known or calls_something:
                 self.unknown.append(found)
             return found.end if found.calls and not in_sentence else None
-        self._pieces.append(_Piece(found.start, found.end, blocks, last=not found.form.known, foreign=True))
+        self._pieces.append(
+            _Piece(found.start, found.end, blocks, last=not found.form.known, calls=found.calls)
+        )
         return found.end
 
     def _blocks(self, calls: Sequence[ForeignCall]) -> str:
@@ -347,7 +369,7 @@ class _Reader:
         calls = foreign.calls_in_block(language, body)
         blocks = self._blocks(calls)
         if blocks:
-            self._pieces.append(_Piece(start, end, blocks, last=True, foreign=True))
+            self._pieces.append(_Piece(start, end, blocks, last=True, calls=calls))
         elif calls and not self._text[end:].strip():
             self.unknown.append(FoundCalls(start, end, calls, foreign.FORMS[-1]))
 

@@ -260,8 +260,8 @@ def actions_in(body: str, is_action: IsAction) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if is_action(name)))[:_MOST]
 
 
-_COMMANDS: Final = ("bash", "sh", "shell", "zsh")
-"""Languages of blocks that hold commands, and not what a terminal shows."""
+_COMMANDS: Final = ("bash", "sh", "shell", "zsh", *sorted(PYTHONS))
+"""Languages of blocks that hold commands or code, and not what a terminal shows."""
 
 PASSED_OVER: Final = frozenset(labels.passed_over(language, RUNNERS[language]) for language in _COMMANDS)
 """All that `passed_over` may say."""
@@ -275,20 +275,27 @@ _MOST_LINES: Final = 5
 """The most lines of a block that was probably meant to be run; a longer one is shown, or kept in a file."""
 
 
-def passed_over(text: str, blocks: Sequence[Block], registry: Registry) -> str:
-    """What is said about the first block of commands before an action, unless it is called an example; or nothing.
+def is_example(before: str) -> bool:
+    """Whether a text says of what stands behind it that it is an example."""
+    return _EXAMPLE.search(before.rstrip().rpartition("\n")[2]) is not None
 
-    Behind the last action, such a block is a part of what its reader is told.
+
+def passed_over(text: str, blocks: Sequence[Block], registry: Registry) -> str:
+    """What is said about the first block of commands beside actions, unless it is called an example; or nothing.
+
+    For a reply that is no answer: of an answer, such a block is a part of what its reader is told.
     """
+    if not any(block.action for block in blocks):
+        return ""
+
     position = 0
-    last = max((index for index, block in enumerate(blocks) if block.action), default=0)
-    for block in blocks[:last]:
+    for block in blocks:
         before = text[position : block.start]
         position = block.end
         language = block.info.lower()
-        if block.action or language not in _COMMANDS or RUNNERS[language] not in registry:
+        if block.action or language not in _COMMANDS or RUNNERS.get(language, "") not in registry:
             continue
         commands = [line for line in block.body.split("\n") if line.strip()]
-        if 1 <= len(commands) <= _MOST_LINES and not _EXAMPLE.search(before.rstrip().rpartition("\n")[2]):
+        if 1 <= len(commands) <= _MOST_LINES and not is_example(before):
             return labels.passed_over(language, RUNNERS[language])
     return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
 from typing import Final
 
 from iact.core.characters import paired
@@ -42,27 +41,36 @@ class CallWriter:
     """Writes the calls of one reply, whose texts of several lines become variables where the body can't hold them."""
 
     def __init__(self) -> None:
-        self._numbers = count(1)
+        self._numbers: dict[str, int] = {}
+        """How many variables were made for the parameters of a name."""
 
     def blocks(self, spec: ActionSpec, arguments: Mapping[str, JSON], words: Sequence[JSON] = ()) -> str:
         """A call as action blocks. `words`: arguments without a name, in the order of the function's parameters."""
         given = self._named(spec, arguments, words)
         body = given.pop(spec.body, None) if spec.body is not None else None
+        known = {name: value for name, value in given.items() if _KEY.fullmatch(name)}
+        if isinstance(body, str) and _REFERENCE.fullmatch(body):
+            known[spec.body or ""] = body
+            body = None
+        return "\n\n".join(self.call(spec.name, known, _text(body)))
+
+    def call(self, action: str, arguments: Mapping[str, JSON], body: str | None) -> list[str]:
+        """The blocks of a call: its own, behind those of the variables that hold its texts of several lines."""
         before: list[str] = []
-        line = [spec.name]
-        for name, value in given.items():
-            if not _KEY.fullmatch(name):
-                continue
+        line = [action]
+        for name, value in arguments.items():
             if isinstance(value, str) and _BREAKS.search(value) and value.strip():
-                variable = f"given_{next(self._numbers)}"
+                variable = self._variable(name)
                 before.append(block(f"VAR {variable}", value))
                 line.append(f"{name}=${variable}")
             elif value is not None:
                 line.append(f"{name}={written(value)}")
-        if isinstance(body, str) and _REFERENCE.fullmatch(body):
-            line.append(f"{spec.body}={body}")
-            body = None
-        return "\n\n".join([*before, block(" ".join(line), _text(body))])
+        return [*before, block(" ".join(line), body)]
+
+    def _variable(self, parameter: str) -> str:
+        """A name for the value of a parameter, which it says: `old_1`."""
+        number = self._numbers[parameter] = self._numbers.get(parameter, 0) + 1
+        return f"{parameter.replace('-', '_')}_{number}"
 
     def _named(
         self, spec: ActionSpec, arguments: Mapping[str, JSON], words: Sequence[JSON]

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from iact.core.language.actions import CORE_ACTIONS
 from iact.core.language.containers import Containers
 from iact.core.language.grammar import SENTENCE
-from iact.core.language.writer import block, written
+from iact.core.language.writer import CallWriter, block
 from iact.core.objects import objects
 from iact.core.ports import JSON, ChatMessage
 
@@ -136,7 +136,7 @@ class ActionWriter:
         self._calls: dict[int, _Call] = {}  # the newest of each number
         self._written: list[str] = []  # text since the last block
         self._begun = False
-        self._given = 0
+        self._writer = CallWriter()
 
     def feed(self, text: str, fragments: Sequence[CallFragment]) -> Iterator[str]:
         if text:
@@ -256,16 +256,19 @@ class ActionWriter:
         if wrong is not None:
             return [_refused(f"the name of an argument is none: {wrong}", raw)]
 
-        blocks: list[str] = []
-        words = [action]
-        for key, value in arguments.items():
-            if isinstance(value, str) and _BREAKS.search(value) and value.strip():
-                self._given += 1
-                blocks.append(block(f"VAR given_{self._given}", value))
-                words.append(f"{key}=$given_{self._given}")
-            elif value is not None:
-                words.append(f"{key}={written(value)}")
-        return [*blocks, block(" ".join(words), body)]
+        parameter = self._body_of(action)
+        lines = arguments.get(parameter)
+        if body is None and isinstance(lines, str) and _BREAKS.search(lines):
+            arguments, body = {key: value for key, value in arguments.items() if key != parameter}, lines
+        return self._writer.call(action, arguments, body)
+
+    def _body_of(self, action: str) -> str:
+        """The parameter that is the body of an action's block, as far as the model was told; empty if there is none."""
+        if action in CORE_ACTIONS:
+            return CORE_ACTIONS[action].body or ""
+        shown = re.compile(rf"`{re.escape(action)} \[?<(\w+)>")
+        found = (shown.search(message.content) for message in self._messages)
+        return next((match[1] for match in found if match is not None), "")
 
 
 def _dotted(name: str) -> list[str]:

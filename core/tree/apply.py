@@ -8,7 +8,7 @@ done at that point, and the first that differs is named.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from iact.core.context.excerpt import Feedback, as_read, excerpt
@@ -437,7 +437,9 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent.mail.feedback += read.remarks
     if read.remarks and tree.follows_1_3:
         agent.mail.refused += read.remarks
-    agent.guards.asked |= frozenset(read.questions)
+    if read.questions:
+        agent.guards.asked |= frozenset(read.questions)
+        _hear_of_functions(tree, agent, read.questions)
     if turn.held == "children":
         agent.guards.warned = True
     agent.guards.only_thought = read.held == "thoughts"
@@ -454,6 +456,15 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
 
     goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.ready or agent.answer)
     expect(tree, record, goes_on, "holds no action and should be a reply")
+
+
+def _hear_of_functions(tree: Tree, agent: Agent, sentences: Iterable[str]) -> None:
+    """Note that an agent reads the names of functions in these sentences. An agent may have chosen a name."""
+    if tree.all_vouched:
+        return
+    said = "\n".join(sentences)
+    functions = tree.registry(agent.path).functions()
+    origin.hear_names(tree, agent, [spec for spec in functions if f"`{spec.name}`" in said])
 
 
 def _reply(tree: Tree, record: Record, reply: Reply) -> None:

@@ -19,7 +19,7 @@ _BRINGING: Final = (DEPLOY.name, LOAD.name)
 
 def with_expected(blocks: Sequence[Block], registry: Registry) -> tuple[Block, ...]:
     """Return the blocks of a reply, with those as actions that call what an action before them brings."""
-    if not any([block.info.startswith(_BRINGING) for block in blocks]):
+    if not any(block.info.startswith(_BRINGING) for block in blocks):
         return tuple(blocks)
 
     brought = set[str]()

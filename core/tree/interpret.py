@@ -321,11 +321,17 @@ def _with_child(pending: Pending, sentence: str) -> str:
     """Name the child in what is wrong with a CALL, since a reply may hold several."""
     if pending.spec.name not in ("CALL", "CALL_ASYNC"):
         return sentence
-    written = _CHILD.match(pending.info)
-    if written is None:
-        return sentence
+    child = child_named_in(pending)
     name = pending.spec.name
-    return sentence.replace(f"`{name}` was not run", f"`{name} {written.group(1)}` was not run", 1)
+    return (
+        sentence.replace(f"`{name}` was not run", f"`{name} {child}` was not run", 1) if child else sentence
+    )
+
+
+def child_named_in(pending: Pending) -> str:
+    """The child that the first line of a CALL names; empty if it names none."""
+    written = _CHILD.match(pending.info)
+    return written.group(1) if written is not None else ""
 
 
 def _aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None:

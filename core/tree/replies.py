@@ -12,10 +12,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from iact.core.language import bare, labels, unread
-from iact.core.language.actions import ANSWER, LOAD, ActionSpec, Registry
+from iact.core.language.actions import (
+    ANSWER,
+    HELP,
+    LOAD,
+    QUERY,
+    RECALL,
+    SHOW,
+    WAIT,
+    ActionSpec,
+    Registry,
+)
 from iact.core.language.announcing import announces
 from iact.core.language.foreign import resolver
-from iact.core.language.rewriting import is_plain, unknown_calls
+from iact.core.language.rewriting import calls_left, is_plain
 from iact.core.language.scanner import Block
 from iact.core.records.dialogue import Generation, Held
 from iact.core.tree.agent import Agent
@@ -24,6 +34,10 @@ from iact.core.tree.expected_functions import with_expected
 from iact.core.tree.interpret import BESIDE_ANSWER
 from iact.core.tree.prepared_context import ReadReply
 from iact.core.tree.tree import Tree
+
+_WAITING: Final = frozenset({WAIT.name, QUERY.name})
+_LOOKING: Final = _WAITING | {HELP.name, SHOW.name, RECALL.name}
+"""Actions that only bring their agent something to read, and that a text may name without meaning them."""
 
 _TEXTS: Final = frozenset(
     {"content", "changes", "message", "text", "summary", "source", "value", "plan", "folder"}
@@ -44,12 +58,14 @@ def read_reply(
 
     registry = tree.registry(agent.path)
     blocks = with_expected(blocks, registry)
-    acts = any([block.action for block in blocks])
+    acts = any(block.action for block in blocks)
     run, remarks = _runs(text, blocks, made, registry)
     if made.finish == "cut":
         remarks.append(labels.cut_off())
 
     questions = _questions(agent, text, blocks, registry, acts=acts)
+    if acts and not questions and _may_have_answered(tree, agent, text, blocks, registry):
+        questions = (labels.NOT_ANSWERED,)
     remarks += [labels.note(question) for question in questions]
     if questions and not acts and not interrupted:
         return ReadReply(run, tuple(remarks), "unread", acts, questions=questions)
@@ -113,16 +129,42 @@ def _questions(
     """
     told = agent.guards.asked
     found = list[str]()
-    if not is_plain(text, blocks):
-        found += [_unknown_call(text, registry), _unknown_block(blocks, registry)]
+    plain = is_plain(text, blocks)
+    has_more = not plain or len(blocks) > 1
+    goes_on = has_more and acts and bool(_names(blocks, registry) - BESIDE_ANSWER)
+    if not plain:
+        found += [_calls(text, registry, goes_on=goes_on), _unknown_block(blocks, registry)]
     found.append(_lines(text, blocks, registry, acts=acts))
     if not _was_asked(agent):
         found.append(_quoted(text, blocks, registry))
         if not acts:
             found.append(_commands(text, blocks, registry))
-    if len(blocks) > 1 and not told & unread.PASSED_OVER and _names(blocks, registry) - BESIDE_ANSWER:
+    if goes_on and not told & unread.PASSED_OVER:
         found.append(unread.passed_over(text, blocks, registry))
     return tuple([question for question in found if question and question not in told])
+
+
+def _may_have_answered(
+    tree: Tree, agent: Agent, text: str, blocks: Sequence[Block], registry: Registry
+) -> bool:
+    """Whether a reply was perhaps an answer that only names an action: "It is 42. HELP docs tells more." A line alone
+    is read as an action, and holds the answer back.
+
+    Its agent is told of that once in a task.
+    """
+    names = _names(blocks, registry)
+    if not names & _LOOKING or names - _LOOKING - BESIDE_ANSWER or _was_asked(agent):
+        return False
+    if names & _WAITING and _has_children_to_hear(tree, agent):
+        return False
+    before = text[: next(block.start for block in blocks if block.action)]
+    return bool(unread.prose(text, blocks)) and not announces(before)
+
+
+def _has_children_to_hear(tree: Tree, agent: Agent) -> bool:
+    """Whether there is a child to wait for, or a reply of one that was not read."""
+    unheard = any(message.kind == "child" for message in agent.mail.inbox)
+    return unheard or bool(running_children(tree, agent))
 
 
 def _was_asked(agent: Agent) -> bool:
@@ -164,9 +206,13 @@ def _unknown_block(blocks: Sequence[Block], registry: Registry) -> str:
     return labels.unknown_block(name, near, loads=LOAD.name in registry)
 
 
-def _unknown_call(text: str, registry: Registry) -> str:
-    """What is said about calls in another form that were not made; empty if there are none."""
-    found = next(iter(unknown_calls(text, registry)), None)
+def _calls(text: str, registry: Registry, *, goes_on: bool) -> str:
+    """What is said about calls in another form that were not made; empty if there are none.
+
+    `goes_on`: the reply is no answer, so a call that is made elsewhere in it is no example for its reader.
+    """
+    left = calls_left(text, registry)
+    found = next(iter([*left.unknown, *(left.passed_over if goes_on else ())]), None)
     if found is None:
         return ""
     resolve = resolver(registry.names)

@@ -69,6 +69,12 @@ def apply(text: str, changes: Sequence[Change]) -> str:
         change = _fitting(text, change)
         found = _lines(text, change.old)
         if not found:
+            in_line = _ends_in_line(text, change.old)
+            if in_line:
+                raise EditProblem(
+                    f"{which} occurs, but line {in_line} of the file goes on behind it; give that line to its end, or "
+                    "what is to be replaced within one line as old=... and new=...."
+                )
             raise EditProblem(
                 f"{which} does not occur in the file{_nearest(text, change.old)}; "
                 "read it again and copy the text exactly."
@@ -101,6 +107,13 @@ def _lines(text: str, old: str) -> list[int]:
         lines.append(line)
         before, start = start, text.find(old, start + 1)
     return lines
+
+
+def _ends_in_line(text: str, old: str) -> int:
+    """The number of the line in the middle of which `old` ends without its last line end; 0 if it is not there."""
+    bare = old.rstrip("\r\n")
+    found = text.find(bare) if bare else -1
+    return text.count("\n", 0, found + len(bare)) + 1 if found >= 0 else 0
 
 
 def _nearest(text: str, old: str) -> str:

@@ -8,6 +8,7 @@ the interpreter is gone, the next call reports that.
 from __future__ import annotations
 
 import codecs
+import json
 import keyword
 from collections.abc import Mapping
 from typing import Final
@@ -17,7 +18,7 @@ from ext_modules.sdk.call import AgentState
 from ext_modules.sdk.kept import Kept
 from ext_modules.sdk.values import JSON, Value
 
-from .interpreter import Answer, Gone, Interpreter
+from .interpreter import Answer, Gone, Interpreter, is_text
 from .kernel import MOST_NAMES
 
 FRESH: Final = "fresh"
@@ -107,12 +108,18 @@ async def run(
     for number, picture in enumerate(answer.pictures, 1):
         call.artifact(Value(picture, "image/png", f"figure-{number}.png"))
     remarks = [*answer.remarks, *([_NEW] if is_new and answer.raised == "NameError" else [])]
+    if "json" not in code:
+        remarks += [_IS_JSON.format(name=name) for name, value in names.items() if _is_json(value)]
     return _result(call, kept, remarks, answer.status, raised=answer.raised)
 
 
 _NEW: Final = (
     'This interpreter is new, so nothing is defined in it yet; names={"x": $x} defines x as your variable $x.'
 )
+_IS_JSON: Final = "`{name}` is a str that holds JSON; json.loads({name}) gives what is in it."
+_LONGEST_JSON: Final = 8_000_000
+"""The most bytes of a text that is looked at for whether it is JSON."""
+
 _LOST: Final = "What was defined is gone; the next run begins anew."
 
 
@@ -176,6 +183,17 @@ async def _cut(call: Call, kept: Kept, interpreter: Interpreter, why: str) -> Re
         return _result(call, kept, [f"{why} What was defined before is still there."], _TIMED_OUT)
     await _drop(call)
     return _result(call, kept, [f"{why} It did not give in. {_LOST}"], _TIMED_OUT)
+
+
+def _is_json(value: Value) -> bool:
+    """Whether a text is a JSON list or object, which its author may take for the list or object itself."""
+    if len(value.data) > _LONGEST_JSON or value.data.lstrip()[:1] not in (b"[", b"{") or not is_text(value):
+        return False
+    try:
+        json.loads(value.data)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _result(

@@ -295,6 +295,15 @@ def test_edit_says_what_is_near(workspace: Path) -> None:
     assert "its first line is like line 2" in refused("edit", path="f", old="\tindented\n", new="")
 
 
+def test_edit_says_that_an_old_text_ends_within_a_line(workspace: Path) -> None:
+    (workspace / "f").write_text("one\nthe colour of it\nthree\n", encoding="utf-8")
+    said = refused("edit", path="f", changes="<<<<<<<\none\nthe colour\n=======\nx\n>>>>>>>")
+    assert "The old text occurs, but line 2 of the file goes on behind it; give that line to its end" in said
+    assert "does not occur" not in said
+    assert given_back("edit", path="f", old="the colour", new="the color")
+    assert (workspace / "f").read_text(encoding="utf-8") == "one\nthe color of it\nthree\n"
+
+
 @pytest.mark.parametrize("arguments", [{}, {"changes": BLOCKS, "old": "x"}])
 def test_edit_wants_one_of_its_two_forms(workspace: Path, arguments: dict[str, JSON]) -> None:
     (workspace / "f").write_text("x", encoding="utf-8")

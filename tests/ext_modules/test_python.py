@@ -223,6 +223,23 @@ def test_a_variable_arrives_under_its_name_as_text_or_bytes(workspace: Path) -> 
     play(workspace, scene)
 
 
+def test_a_text_that_is_json_is_said_to_be_a_str_unless_the_code_reads_it(workspace: Path) -> None:
+    said = "[`records` is a str that holds JSON; json.loads(records) gives what is in it.]"
+
+    async def scene(bench: Bench) -> None:
+        records = Value(b'[{"a": 1}]', "application/json")
+        assert said in (await named(bench, "[one['a'] for one in records]", records=records)).output
+        assert said in (await named(bench, "len(records)", records=records)).output
+        assert (
+            await named(bench, "import json; json.loads(records)", records=records)
+        ).output == "[{'a': 1}]\n"
+        assert (
+            "is a str" not in (await named(bench, "len(table)", table=Value(b"a,b\n[1]", "text/csv"))).output
+        )
+
+    play(workspace, scene)
+
+
 def test_a_name_that_python_can_not_have_is_refused(workspace: Path) -> None:
     async def scene(bench: Bench) -> None:
         for name in ("two words", "class", ""):

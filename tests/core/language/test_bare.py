@@ -196,7 +196,7 @@ def test_what_looks_like_an_action_and_is_none_is_found(text: str, lines: tuple[
     assert told(text) == lines
 
 
-def test_a_block_of_commands_before_an_action_is_told_of() -> None:
+def test_a_block_of_commands_beside_an_action_is_told_of() -> None:
     def said(text: str) -> str:
         return passed_over(text, scan(text, REGISTRY.is_action).blocks, REGISTRY)
 
@@ -208,7 +208,10 @@ def test_a_block_of_commands_before_an_action_is_told_of() -> None:
         said(f"{run}\n\n```sh\npwd\n```\n\n{run}")
         == "The block ```sh was not run; write ```shell.run to run it."
     )
-    assert said(f"{run}\n\n```bash\ngit log\n```") == "", "behind the last action, it is told to the reader"
+    assert said(f"{run}\n\n```bash\ngit log\n```") == (
+        "The block ```bash was not run; write ```shell.run to run it."
+    )
+    assert said(f"{run}\n\n```python\nprint(1)\n```") == "", "there is no python.run"
     assert said(f"For example:\n\n```bash\ngit log\n```\n\n{run}") == ""
     assert said("```bash\n" + "ls\n" * 6 + f"```\n\n{run}") == "", "a long one is shown"
     assert said(f"```bash name=x\nls\n```\n\n{run}") == "", "it is kept under a name"

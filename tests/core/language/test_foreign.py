@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
-from iact.core.language.rewriting import in_our_language, unknown_calls
+from iact.core.language.rewriting import calls_left, in_our_language
 from iact.core.language.scanner import scan
 
 REGISTRY: Final = Registry(
@@ -146,7 +146,7 @@ def test_a_call_behind_a_sentence_is_made_and_the_sentence_stays(name: str) -> N
 def test_what_is_in_our_language_stays_as_it_is(name: str) -> None:
     written = in_our_language(FORMS[name], REGISTRY).text
     assert in_our_language(written, REGISTRY).text == written
-    assert not unknown_calls(written, REGISTRY)
+    assert not calls_left(written, REGISTRY).unknown
 
 
 def test_there_are_enough_forms() -> None:
@@ -158,14 +158,14 @@ def test_a_call_of_what_does_not_exist_is_found_and_not_made(name: str) -> None:
     text = FORMS[name].replace("shell.run", "terminal.execute")
     assert acts(text) == []
     if "named" not in name and name != "cline":
-        assert unknown_calls(text, REGISTRY), in_our_language(text, REGISTRY)
+        assert calls_left(text, REGISTRY).unknown, in_our_language(text, REGISTRY)
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_call_in_a_block_of_text_is_text(name: str) -> None:
     text = f"So it looks:\n\n`````markdown\n# Calls\n\n{FORMS[name]}\n`````\n"
     assert acts(text) == []
-    assert not unknown_calls(text, REGISTRY)
+    assert not calls_left(text, REGISTRY).unknown
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -250,7 +250,7 @@ def test_a_text_of_several_lines_becomes_the_body_with_all_its_fences() -> None:
 
 def test_a_text_of_several_lines_that_is_no_body_becomes_a_variable() -> None:
     text = '{"name": "CALL", "arguments": {"name": "a", "role": "one\\ntwo", "message": "Do it."}}'
-    assert acts(text) == [("VAR given_1", "one\ntwo"), ('CALL name="a" role=$given_1', "Do it.")]
+    assert acts(text) == [("VAR role_1", "one\ntwo"), ('CALL name="a" role=$role_1', "Do it.")]
 
 
 @pytest.mark.parametrize(

@@ -240,10 +240,10 @@ def test_what_was_meant_is_written(arguments: str, info: str) -> None:
 def test_lines_in_an_argument_become_a_variable() -> None:
     text = written((0, act("t.a", {"x": "one\ntwo"}, "body")), (1, act("t.a", {"x": "three\nfour"})))
     assert [(block.info, block.body) for block in blocks(text, "t.a")] == [
-        ("VAR given_1", "one\ntwo"),
-        ("t.a x=$given_1", "body"),
-        ("VAR given_2", "three\nfour"),
-        ("t.a x=$given_2", ""),
+        ("VAR x_1", "one\ntwo"),
+        ("t.a x=$x_1", "body"),
+        ("VAR x_2", "three\nfour"),
+        ("t.a x=$x_2", ""),
     ]
 
 
@@ -322,8 +322,8 @@ def test_a_function_called_by_its_own_name_is_called(name: str, arguments: str, 
 def test_the_lines_of_a_native_call_reach_the_function() -> None:
     text = native("shell_run", json.dumps({"script": "cd /tmp\nls"}))
     assert [(block.info, block.body) for block in blocks(text, "shell.run")] == [
-        ("VAR given_1", "cd /tmp\nls"),
-        ("shell.run script=$given_1", ""),
+        ("VAR script_1", "cd /tmp\nls"),
+        ("shell.run script=$script_1", ""),
     ]
 
 

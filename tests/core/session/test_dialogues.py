@@ -154,6 +154,26 @@ def test_a_child_is_told_once_which_siblings_may_change_the_shared_files(tmp_pat
     assert line not in seen_by(model, "/", 0)
 
 
+def test_a_child_is_told_of_siblings_that_the_same_message_calls(tmp_path: Path) -> None:
+    calls = [
+        "```CALL_ASYNC first\nLook.\n```",
+        "```CALL_ASYNC reader intent=0\nLook.\n```",
+        "```CALL_ASYNC writer\nWrite.\n```",
+        "```WAIT\n```",
+    ]
+    script = {
+        "/": ["\n\n".join(calls), "Done."],
+        "/first": ["Looked."],
+        "/reader": ["Looked."],
+        "/writer": ["Written."],
+    }
+    _, model = play(tmp_path, script, "Go")
+    line = "the workspace is shared with your caller and your siblings, of whom"
+    assert f"{line} `/writer` may change them, too." in seen_by(model, "/first", 0)
+    assert f"{line} `/first`, `/writer` may change them, too." in seen_by(model, "/reader", 0)
+    assert f"{line} `/first` may change them, too." in seen_by(model, "/writer", 0)
+
+
 def test_a_child_sees_nothing_of_its_callers_history(tmp_path: Path) -> None:
     script = {"/": ["secret thought\n\n```CALL a\nTask.\n```", "Done."], "/a": ["ok"]}
     _, model = play(tmp_path, script, "The user's own secret words")

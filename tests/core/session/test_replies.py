@@ -541,3 +541,77 @@ def test_show_shows_each_variable_that_it_names(stage: Stage) -> None:
     assert "three\nfour" in told
     assert "Result of `SHOW x lines=2 of 2`" in played.heard(2)
     assert "Result of `SHOW y lines=2 of 2`" in played.heard(2)
+
+
+# --- what stands beside an action ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", [RUN_READ, "HELP t.read"])
+@pytest.mark.parametrize("behind", [True, False])
+def test_commands_beside_an_action_are_told_of(stage: Stage, action: str, behind: bool) -> None:
+    commands = "```bash\nls\n```"
+    reply = f"{action}\n\n{commands}" if behind else f"{commands}\n\n{action}"
+    played = stage.play(reply, "Done.")
+    assert "The block ```bash was not run; write ```t.write to run it." in played.heard(1)
+    assert "```bash" not in played.heard(0)
+
+
+def test_commands_in_an_answer_are_a_part_of_it(stage: Stage) -> None:
+    played = stage.play(f"You need this:\n\n```bash\nls\n```\n\n{BESIDE}")
+    assert played.answers == ["You need this:\n\n```bash\nls\n```"]
+
+
+@pytest.mark.parametrize("line", ["HELP t.read", "WAIT", "SHOW x_1"])
+def test_an_answer_that_a_line_held_back_is_told_of(stage: Stage, line: str) -> None:
+    played = stage.play(f"It is 42.\n\n{line}", "ANSWER")
+    assert "Your caller has not received your text. If your message was your answer, write ANSWER." in (
+        played.heard(1)
+    )
+    assert played.answers == ["It is 42."]
+    assert len(played.model.asked) == 2
+
+
+def test_who_says_what_it_does_now_gave_no_answer(stage: Stage) -> None:
+    played = stage.play("Let me look it up.\n\nHELP t.read", "It is 42.")
+    assert "has not received" not in played.heard(1)
+
+
+def test_who_waits_for_a_child_gave_no_answer(stage: Stage) -> None:
+    first = "```CALL_ASYNC child\nDo it.\n```"
+    played = stage.play(first, "The child is at work.\n\n```WAIT\n```", "It is 43.", child=["43"])
+    assert "has not received" not in played.heard(2)
+    assert played.answers == ["It is 43."]
+
+
+WRITTEN_ELSEWHERE = '```json\n{"name": "t.write", "arguments": {"text": "b"}}\n```'
+
+
+@pytest.mark.parametrize(
+    "elsewhere", [WRITTEN_ELSEWHERE, '```python\nt.write("b")\n```', '{"name": "t.write", "arguments": {}}']
+)
+def test_a_call_in_another_form_before_an_action_is_told_of(stage: Stage, elsewhere: str) -> None:
+    played = stage.play(f"I do this.\n\n{elsewhere}\n\nThen I read.\n\n{RUN_READ}", "Done.")
+    assert played.done == ["a"]
+    assert "This call was not made: " in played.heard(1)
+
+
+def test_a_call_that_is_called_an_example_is_not_told_of(stage: Stage) -> None:
+    played = stage.play(f"For example:\n\n{WRITTEN_ELSEWHERE}\n\n{RUN_READ}", "Done.")
+    assert played.done == ["a"]
+    assert "not made" not in played.heard(1)
+
+
+def test_a_mark_in_the_first_line_of_a_block_is_a_part_of_it(stage: Stage) -> None:
+    reply = '~~~t.write <tool_call>{"name": "t.read", "arguments": {"text": "a"}}</tool_call>\nb\n~~~'
+    played = stage.play(reply, "Done.")
+    assert played.turns == [reply]
+    assert "a" not in played.done
+
+
+@pytest.mark.parametrize(
+    "written", ["```remember kind=fact\nThe sum is 42.\n```", "~~~Remember\nThe sum is 42.\n~~~"]
+)
+@pytest.mark.parametrize("text", ["", "It is 42.\n\n"])
+def test_an_action_in_small_letters_is_told_of(stage: Stage, written: str, text: str) -> None:
+    played = stage.play(f"{text}{written}", ANSWER if text else "Done.")
+    assert "was not run. An action is a block that begins with ```REMEMBER" in played.heard(1)
