@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from iact.core.language import bare, labels, unread
@@ -63,8 +64,9 @@ def read_reply(
     if made.finish == "cut":
         remarks.append(labels.cut_off())
 
-    questions = _questions(agent, text, blocks, registry, acts=acts)
-    if acts and not questions and _may_have_answered(tree, agent, text, blocks, registry):
+    names = _names(blocks, registry) if acts else set()
+    questions = _questions(agent, text, blocks, registry, acts=acts, goes_on=bool(names - BESIDE_ANSWER))
+    if not questions and names & _LOOKING and _may_have_answered(tree, agent, text, blocks, names):
         questions = (labels.NOT_ANSWERED,)
     remarks += [labels.note(question) for question in questions]
     if questions and not acts and not interrupted:
@@ -120,40 +122,36 @@ def _runs(
 
 
 def _questions(
-    agent: Agent, text: str, blocks: Sequence[Block], registry: Registry, *, acts: bool
+    agent: Agent, text: str, blocks: Sequence[Block], registry: Registry, *, acts: bool, goes_on: bool
 ) -> tuple[str, ...]:
-    """What is asked or said about parts that were perhaps meant to be run.
+    """What is asked or said about parts that were perhaps meant to be run. `goes_on`: the reply is no answer, since it
+    holds actions that can't be done beside one.
 
     Whether a text is an answer is asked once in a task. A call of something that does not exist is no answer, so
     another one is told again.
     """
     told = agent.guards.asked
     found = list[str]()
-    plain = is_plain(text, blocks)
-    has_more = not plain or len(blocks) > 1
-    goes_on = has_more and acts and bool(_names(blocks, registry) - BESIDE_ANSWER)
-    if not plain:
+    if not is_plain(text, blocks):
         found += [_calls(text, registry, goes_on=goes_on), _unknown_block(blocks, registry)]
     found.append(_lines(text, blocks, registry, acts=acts))
     if not _was_asked(agent):
         found.append(_quoted(text, blocks, registry))
         if not acts:
             found.append(_commands(text, blocks, registry))
-    if goes_on and not told & unread.PASSED_OVER:
+    if goes_on and len(blocks) > 1 and not told & unread.PASSED_OVER:
         found.append(unread.passed_over(text, blocks, registry))
     return tuple([question for question in found if question and question not in told])
 
 
 def _may_have_answered(
-    tree: Tree, agent: Agent, text: str, blocks: Sequence[Block], registry: Registry
+    tree: Tree, agent: Agent, text: str, blocks: Sequence[Block], names: AbstractSet[str]
 ) -> bool:
-    """Whether a reply was perhaps an answer that only names an action: "It is 42. HELP docs tells more." A line alone
-    is read as an action, and holds the answer back.
+    """Whether a reply was perhaps an answer, although it holds an action: a line such as `HELP docs` is read as one.
 
-    Its agent is told of that once in a task.
+    `names`: of all its actions. Its agent is told once in a task that its text was no answer.
     """
-    names = _names(blocks, registry)
-    if not names & _LOOKING or names - _LOOKING - BESIDE_ANSWER or _was_asked(agent):
+    if names - _LOOKING - BESIDE_ANSWER or _was_asked(agent):
         return False
     if names & _WAITING and _has_children_to_hear(tree, agent):
         return False
