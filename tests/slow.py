@@ -43,6 +43,8 @@ SLOW: Final = (
     "web/test_load_page.py",
     "accounts/test_restored.py",
     # Further third-party programs, and their checkers.
+    "acceptance/test_additions.py",
+    "core/gate/test_additions_on_tools.py",
     "acceptance/test_ag_ui.py",
     "acceptance/test_hosts.py",
     "acceptance/test_mcp_forms.py",

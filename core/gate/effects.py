@@ -3,7 +3,8 @@
 A call that works in an overlay of a user's directory changes nothing in the directory itself. The changes that it left
 in the overlay are rated here, path by path: additions, and changes to what this session itself had added, are 1;
 everything else is 2. A policy can rate whole classes differently, except for changes that could reach beyond the
-directory or act with another user's rights.
+directory or act with another user's rights. Whatever its impact, a change also says whether it leaves a file that
+something runs or reads by itself (`core.gate.additions`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from iact.core.gate.additions import ActingKind, acting_kind
 from iact.core.gate.policy import EffectRule, Policy
 from iact.core.ports import FileChange, FileState
 
@@ -28,23 +30,39 @@ _NAMED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The impact of a change, and the reason, in a sentence for people. `fixed`: no policy rule can lower it."""
+    """The impact of a change, and the reason, in a sentence for people."""
 
     impact: float
     why: str
     fixed: bool = False
+    """No policy rule can lower the impact."""
+    acts: ActingKind | None = None
+    """What kind of file the change leaves, if something runs or reads it by itself."""
 
 
-def rate(change: FileChange, own: FileState | None, policy: Policy) -> Effect:
-    """Rate one change. `own`: the state in which this session left what it had added at this path, or None."""
+def rate(change: FileChange, own: FileState | None, policy: Policy, *, additions: bool = True) -> Effect:
+    """Rate one change.
+
+    `own`: the state in which this session left what it had added at this path, or None. `additions`: whether files
+    that act by themselves are told apart; journals of older formats were written without.
+    """
+    kind = None
+    if additions and change.now is not None:
+        kind = acting_kind(change.path, change.now)
+
     fixed = _reaches_beyond(change)
     if fixed:
-        return Effect(2, fixed, fixed=True)
+        return Effect(2, fixed, fixed=True, acts=kind)
+
     found = _by_nature(change, own)
+    why = found.why
+    if kind is not None:
+        why += f" {kind.reason}"
+
     ruled = _by_rules(change, found.impact, policy)
-    if ruled == found.impact:
-        return found
-    return Effect(ruled, f"{found.why} A rule of the policy rates it {ruled:g}.")
+    if ruled != found.impact:
+        why += f" A rule of the policy rates it {ruled:g}."
+    return Effect(ruled, why, acts=kind)
 
 
 def highest(effects: Iterable[Effect]) -> Effect:

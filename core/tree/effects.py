@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from iact.core.errors import ReplayMismatch
+from iact.core.gate.additions import ActingKind
 from iact.core.gate.effects import Effect, highest, rate
 from iact.core.gate.gate import ASK_FROM
-from iact.core.gate.provenance import join
+from iact.core.gate.provenance import NOTHING, join
 from iact.core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState
 from iact.core.records.calls import Call, Effects, Held, Result, Settle
 from iact.core.records.codec import Misfit, decode_list, encode_part
@@ -32,6 +33,9 @@ from iact.core.tree.tree import Tree
 
 INLINE: Final = 16_384
 """The longest list of changes or paths, in bytes, that a record holds inline; a longer one is a blob."""
+
+_LITERAL: Final = frozenset({"files.write", "files.edit"})
+"""Functions of shipped modules that write nothing but what their arguments say."""
 
 _NAMED: Final = 3
 """The most names in a sentence."""
@@ -120,11 +124,18 @@ def weigh(tree: Tree, look: Look, n: int) -> LookOutcome:
     folder = tree.live
     works = tuple(work for work in folder.working.values() if work.n <= look.seen)
     fresh = [one for one in look.changes if not _waits(folder, one)]
-    effects = {one.path: rate(one, folder.own.get(one.path), tree.policy) for one in fresh}
+    effects = {
+        one.path: rate(one, folder.own.get(one.path), tree.policy, additions=tree.follows_1_3)
+        for one in fresh
+    }
     worst = highest(effects.values())
     where = next((path for path, one in effects.items() if one is worst), "")
     effect = replace(worst, why=f"{where}: {worst.why}") if where else worst
-    held, reason = _held(tree, look, works, fresh, effect) if fresh else ("", "")
+    held: Held = ""
+    reason = ""
+    if fresh:
+        acting = [(path, one.acts) for path, one in effects.items() if one.acts is not None]
+        held, reason = _held(tree, look, works, fresh, effect, acting)
     agents = tuple(sorted({work.agent for work in works}))
     labels, calls = join(work.labels for work in works), tuple(work.n for work in works)
     changed = {}
@@ -156,9 +167,17 @@ def _union(one: tuple[_Item, ...], other: tuple[_Item, ...]) -> tuple[_Item, ...
 
 
 def _held(
-    tree: Tree, look: Look, works: tuple[UnseenCall, ...], fresh: list[FileChange], effect: Effect
+    tree: Tree,
+    look: Look,
+    works: tuple[UnseenCall, ...],
+    fresh: list[FileChange],
+    effect: Effect,
+    acting: Sequence[tuple[str, ActingKind]],
 ) -> tuple[Held, str]:
-    """Return what keeps a transaction from being applied at once, and the sentence for people."""
+    """Return what keeps a transaction from being applied at once, and the sentence for people.
+
+    `acting`: the paths that something runs or reads by itself.
+    """
     if tree.lockdown or tree.policy.lockdown:
         return "lockdown", "Everything is locked down."
     # A job that an agent left running after its calls can have changed something, too.
@@ -174,6 +193,8 @@ def _held(
             )
             return "impact", f"The changes have impact {effect.impact:g}, and {what}."
     strange = origin.strange(tree, _labels(tree, works, writers))
+    if acting and strange:
+        return "provenance", _acts(acting, strange)
     if effect.impact >= ASK_FROM and strange:
         return (
             "provenance",
@@ -186,6 +207,15 @@ def _held(
     if met:
         return "pending", f"It builds on changes that wait already: {_names(met)}."
     return "", ""
+
+
+def _acts(acting: Sequence[tuple[str, ActingKind]], strange: Iterable[str]) -> str:
+    """The sentence about files that something runs or reads by itself, from an agent that has read a stranger."""
+    path, kind = acting[0]
+    more = ""
+    if len(acting) > 1:
+        more = f" So it is with {_names(other for other, _ in acting[1:])}."
+    return f"{path}: {kind.reason}{more} It is touched by {_names(strange)}."
 
 
 def _limits(
@@ -203,7 +233,15 @@ def _limits(
 def _labels(tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]) -> frozenset[str]:
     agents = {work.agent for work in works} | set(writers)
     read = [tree.agents[path].labels for path in agents if path in tree.agents]
-    return join([*(work.labels for work in works), *read])
+    return join([*(work.labels for work in works), *read, _met(tree, works, writers)])
+
+
+def _met(tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]) -> frozenset[str]:
+    """The labels of the files, if what was written can be made of them: a script reads what it likes."""
+    says_it_all = all(work.function in _LITERAL for work in works) and not writers
+    if says_it_all or not tree.follows_1_3:
+        return NOTHING
+    return tree.shared.files
 
 
 def _touching(pending: Mapping[str, PendingChange], paths: Iterable[str]) -> list[str]:

@@ -115,7 +115,7 @@ def test_no_policy_makes_less_of_what_reaches_beyond_the_directory(
     )
     assert plain.fixed >= bool(beyond)
     if plain.fixed:
-        assert rate(one, own, policy) == plain == Effect(2, plain.why, fixed=True)
+        assert rate(one, own, policy) == plain == Effect(2, plain.why, fixed=True, acts=plain.acts)
 
 
 @given(CHANGES, st.none() | STATES, POLICIES, POLICIES)
