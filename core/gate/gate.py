@@ -23,7 +23,7 @@ from iact.core.gate.decisive_argument import Kind, kind_of
 from iact.core.gate.derivations import derived
 from iact.core.gate.grant import Grant
 from iact.core.gate.policy import CallRate, Policy, Require
-from iact.core.gate.provenance import USER, Labels, Provenance
+from iact.core.gate.provenance import USER, Labels, Provenance, source_of
 from iact.core.gate.rules import host_allowed, texts_of
 from iact.core.gate.user_values import identifiers, wrote
 from iact.core.ports import JSON, Right
@@ -292,7 +292,8 @@ def _unmet(
 def _is_from(labels: Labels, sources: tuple[str, ...]) -> bool:
     """Whether a value comes only from the user and these sources."""
     return bool(labels) and all(
-        label == USER or any(fnmatch.fnmatchcase(label, one) for one in sources) for label in labels
+        label == USER or any(fnmatch.fnmatchcase(source_of(label), one) for one in sources)
+        for label in labels
     )
 
 

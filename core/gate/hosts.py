@@ -110,7 +110,7 @@ class Hosts:
 
     `always`, `session`: what a person allowed. `refused`: what a person refused. `open`: questions by record. `once`:
     yeses that last as long as these calls run; without calls, for one connection. `reached`: hosts that were reached,
-    and what allowed them. `outside`: modules that have reached a host.
+    and what allowed them.
     """
 
     always: frozenset[Rule] = frozenset()
@@ -119,11 +119,6 @@ class Hosts:
     open: dict[int, HostQuestion] = field(default_factory=dict)
     once: dict[tuple[str, str, int], frozenset[int]] = field(default_factory=dict)
     reached: set[tuple[str, str, int, HostOrigin]] = field(default_factory=set)
-
-    @property
-    def outside(self) -> frozenset[str]:
-        """Modules that have reached a host."""
-        return frozenset(one[0] for one in self.reached)
 
     def asked(self, module: str, host: str, port: int) -> int:
         """The record of the open question about this host; 0 if there is none."""

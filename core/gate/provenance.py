@@ -1,11 +1,13 @@
 """Where arguments come from: labels that only the core sets, and what follows from them.
 
-A label names a source: `user`, `model`, `memory`, `tool:<function>`, `agent:<path>`. Labels form a lattice of sets
-under union: a value made of several values carries the labels of all of them. `user` is what a person wrote. `model` is
+A label names a source: `user`, `model`, `memory`, `tool:<function>`, `inside:<function>`, `agent:<path>`. Labels form
+a lattice of sets under union: a value made of several values carries the labels of all of them. `user` is what a person wrote. `model` is
 what the agent wrote itself, which is only as trustworthy as what the agent has read: an agent that read untrusted
 content is *tainted*, and so is what it writes. `picked` is a value that occurs in its source unchanged, but was chosen
-among several by the agent that wrote the reference: the choice is only as trustworthy as the model's word. Everything
-else is untrusted unless the policy trusts the source by name. The result of a function is made of its arguments as well
+among several by the agent that wrote the reference: the choice is only as trustworthy as the model's word. `inside` is
+the result of a function that reached nothing outside while it was made: it is as trustworthy as what the function was
+given, whose labels the result carries as well. Everything else is untrusted unless the policy trusts the source by
+name; there, `tool:files.read` names the function `files.read` whether or not it reached anything. The result of a function is made of its arguments as well
 (`returned`), so searching for an attacker's words does not launder them. Only a person can remove a label
 (`declassify`).
 
@@ -28,24 +30,55 @@ OWN: Final = frozenset({USER, MODEL, PICKED})
 """Labels that name only the writer as a source: nothing in such a value comes from outside."""
 NOTHING: Final[Labels] = frozenset()
 
+_TOOL: Final = "tool:"
+_INSIDE: Final = "inside:"
+
 
 def join(many: Iterable[Labels]) -> Labels:
     """The labels of a value made of several values."""
     return frozenset().union(*many)
 
 
-def returned(function: str, given: Iterable[Labels]) -> Labels:
-    """The labels of a function's result. `given`: those of each of its arguments."""
-    return join([frozenset({f"tool:{function}"}), *given])
+def from_tool(function: str) -> str:
+    """The label of what a function brings from outside."""
+    return _TOOL + function
+
+
+def from_inside(function: str) -> str:
+    """The label of what a function makes of its arguments and of the files alone."""
+    return _INSIDE + function
+
+
+def is_inside(label: str) -> bool:
+    """Whether a label says of its function that it reached nothing outside."""
+    return label.startswith(_INSIDE)
+
+
+def source_of(label: str) -> str:
+    """A label as policies name it: that of a function does not say whether it reached anything."""
+    return _TOOL + label.removeprefix(_INSIDE) if is_inside(label) else label
+
+
+def function_of(label: str) -> str:
+    """The function that a label names; empty if it names another kind of source."""
+    for kind in (_TOOL, _INSIDE):
+        if label.startswith(kind):
+            return label.removeprefix(kind)
+    return ""
+
+
+def returned(label: str, given: Iterable[Labels]) -> Labels:
+    """The labels of a function's result. `label`: the function's; `given`: those of each of its arguments."""
+    return join([frozenset({label}), *given])
 
 
 def untrusted(labels: Labels, trusted: Iterable[str] = ()) -> Labels:
-    """The labels that are neither the user's nor the model's own, nor trusted by a pattern of the policy."""
+    """The labels that are neither the user's nor the model's own, nor from inside, nor trusted by a pattern of the policy."""
     patterns = tuple(trusted)
     return frozenset(
         label
-        for label in labels
-        if label not in OWN and not any(fnmatch.fnmatchcase(label, one) for one in patterns)
+        for label in labels - OWN
+        if not is_inside(label) and not any(fnmatch.fnmatchcase(label, one) for one in patterns)
     )
 
 
@@ -64,15 +97,13 @@ def declassify(labels: Labels, gone: Labels, *, by: str) -> Labels:
 class Provenance:
     """Where one call comes from. `arguments`: labels by parameter; `agent`: labels of what the agent has read.
 
-    `said`: texts that the user wrote in this session. `plain`: labels of tools that add nothing to their arguments.
-    `unvouched`: labels of functions whose module nobody approved, so a policy that trusts such a name means another
-    module.
+    `said`: texts that the user wrote in this session. `unvouched`: labels of functions whose module nobody approved, so
+    a policy that trusts such a name means another module.
     """
 
     arguments: Mapping[str, Labels] = field(default_factory=dict)
     agent: Labels = NOTHING
     said: tuple[str, ...] = ()
-    plain: Labels = NOTHING
     unvouched: Labels = NOTHING
 
     def of(self, parameter: str) -> Labels:
@@ -85,5 +116,5 @@ class Provenance:
         return join([self.agent, *self.arguments.values()])
 
     def strange(self, labels: Labels, trusted: Iterable[str]) -> Labels:
-        """Those of `labels` that are untrusted and not plain."""
-        return untrusted(labels - self.plain, trusted) | (labels & self.unvouched)
+        """Those of `labels` that are untrusted."""
+        return untrusted(labels, trusted) | (labels & self.unvouched)

@@ -66,7 +66,8 @@ class HostAnswer(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReach(Content):
-    """A module connects to a host, for the first time under this permission."""
+    """A module connects to a host: for the first time under this permission, or while something runs that had reached
+    nothing yet. The connection is made after the record is on disk."""
 
     KIND: ClassVar[str] = "host"
     OP: ClassVar[str] = "reach"
@@ -76,3 +77,5 @@ class HostReach(Content):
     port: Outcome[int]
     by: Derived[HostOrigin]
     """Who allowed it."""
+    owner: Annotated[Outcome[str], Since("1.3")] = ""
+    """The agent that the connecting instance serves alone; empty: it serves all."""

@@ -21,13 +21,14 @@ from iact.core.gate.hosts import Rule, host_rule, lists_of
 from iact.core.modules.host_file import FILE, HostFile
 from iact.core.ports import Permit
 from iact.core.records.control import AllowHosts
-from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
+from iact.core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach, rule_of
 from iact.core.records.record import Record
 from iact.core.session.live import Live
 from iact.core.session.person import signed
 from iact.core.session.person_waits import PersonWaits
 from iact.core.tree.apply_hosts import may_ask, origin_of
 from iact.core.tree.host_callers import callers_of
+from iact.core.tree.reached import adds_labels
 
 Lasts = Literal["once", "session", "always"]
 """How long a person's approval lasts."""
@@ -67,9 +68,8 @@ class HostAccess:
             self.follow()
             origin = origin_of(live.tree, module, host, port)
             if origin is not None:
-                known = (module, host, port, origin) in live.tree.hosts.reached
-                if not known or not live.tree.hosts.once.get((module, host, port), True):
-                    said = HostReach(module=module, host=host, port=port, by=origin)
+                if self._is_news(module, owner, host, port, origin):
+                    said = HostReach(module=module, host=host, port=port, by=origin, owner=owner)
                     whose = callers_of(live.tree, module, host, owner).agents
                     await live.durable(live.record(said, whose[0] if whose else "/"))
                 return True
@@ -88,6 +88,16 @@ class HostAccess:
             if origin_of(live.tree, module, host, port) is None:
                 return ask in self._once  # and another connection that waited for this answer came first
         return False
+
+    def _is_news(self, module: str, owner: str, host: str, port: int, by: HostOrigin) -> bool:
+        """Whether a connection must be in the journal before it is made.
+
+        It must if it uses up a permission, or if what its module writes from now on carries more labels than before.
+        """
+        hosts = self._live.tree.hosts
+        is_first = (module, host, port, by) not in hosts.reached
+        is_used_up = not hosts.once.get((module, host, port), True)
+        return is_first or is_used_up or adds_labels(self._live.tree, module, owner)
 
     def follow(self) -> None:
         """Record what the files say now, if it differs from the journal."""

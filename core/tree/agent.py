@@ -82,6 +82,8 @@ class Pending:
     copied: int = 0
     base: str = ""
     puts: Labels = NOTHING
+    reached: bool = False
+    """Whether its module reached the outside since the call was made, so that it may have brought anything."""
     remote: str = ""
 
 

@@ -323,6 +323,7 @@ def _take(tree: Tree, record: Record) -> None:
             module_states.lose_instances(tree)
             if not late:  # what a killed process left running may go on for a moment
                 tree.shared.busy.clear()
+                tree.shared.left_by.clear()
         case Unknown():
             expect(tree, record, False, f"is of a kind that format {FORMAT} does not have")
         case said:

@@ -10,6 +10,7 @@ from iact.core.gate.hosts import ANY, HostQuestion, allows, covers, rules_of
 from iact.core.records.control import AllowHosts
 from iact.core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach
 from iact.core.records.record import Record
+from iact.core.tree import reached
 from iact.core.tree.expectations import expect
 from iact.core.tree.host_callers import callers_of
 from iact.core.tree.tree import Tree
@@ -88,6 +89,7 @@ def reach(tree: Tree, record: Record, said: HostReach) -> None:
     expect(tree, record, origin == said.by, f"is allowed by {origin or 'nobody'}")
     what = (said.module, said.host, said.port)
     tree.hosts.reached.add((*what, said.by))
+    reached.connect(tree, said.module, said.owner)
     if not tree.hosts.once.get(what, {0}):
         del tree.hosts.once[what]
 

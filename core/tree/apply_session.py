@@ -22,6 +22,7 @@ from iact.core.tree.agent_context import AgentContext
 from iact.core.tree.expectations import expect, expect_content
 from iact.core.tree.live_folder import LiveFolder
 from iact.core.tree.mail import Incoming
+from iact.core.tree.reached import distrust_earlier
 from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
 
@@ -74,6 +75,8 @@ def migrate(tree: Tree, record: Record, migrated: Migrate) -> None:
     expect(tree, record, migrated.from_ == tree.format, f"follows on other rules than those of {tree.format}")
     expect(tree, record, migrated.models == known, "names other models than the session has")
     tree.outdated = False
+    if not tree.follows_1_3:
+        distrust_earlier(tree)
     take_version(tree, record, migrated.to)
     take_roles(tree, record, migrated.models)
     for agent in list(tree.agents.values()):

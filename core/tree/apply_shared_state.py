@@ -3,7 +3,8 @@
 Files. A call that may write counts as writing from its dispatch to its outcome, and everything read meanwhile carries
 its labels. The outcome then decides by what really changed. If the version of the workspace differs from the version
 before the call, or there is no version to compare, the call touched something, and its labels stay with the files for
-good. Touching any inode makes a new version (`sandbox.workspace.versions`). For a live directory, the overlay reports
+good. What a call carries grows while it is under way if its module reaches the outside (`core.tree.reached`).
+Touching any inode makes a new version (`sandbox.workspace.versions`). For a live directory, the overlay reports
 changes if there is one. A job that continues after its call may touch anything at any time. So may a module that does
 not ship with the product, because nobody knows what it left running.
 
@@ -21,7 +22,6 @@ from __future__ import annotations
 from typing import Final
 
 from iact.core.gate.provenance import NOTHING, Labels
-from iact.core.language.actions import ActionSpec
 from iact.core.records.calls import Call, Result
 from iact.core.records.parts import ModuleState
 from iact.core.records.record import Record
@@ -51,7 +51,7 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
         shared.held[layer] = shared.held.get(layer, NOTHING) | put
     if pending.base:
         pending.puts = put
-    elif (call.impact or 0) > 0 and _may_write(tree, spec):
+    elif (call.impact or 0) > 0 and origin.may_write(tree, spec.module or ""):
         shared.writing[record.n] = put
         shared.since.add(record.n)
         pending.files_before = shared.version
@@ -105,20 +105,16 @@ def move(tree: Tree, agent: Agent, function: str, state: ModuleState, step: str)
         busy.discard(step)
     else:
         busy.add(step)
+        tree.shared.left_by.setdefault(holder, function)
     if not busy:
         del tree.shared.busy[holder]
+        tree.shared.left_by.pop(holder, None)
 
 
 def restore(tree: Tree) -> None:
     """Note that a person restored the files. Labels stay: earlier writers may have left more than the files hold."""
     tree.shared.version = ""
     tree.shared.since = set(tree.shared.writing)
-
-
-def _may_write(tree: Tree, spec: ActionSpec) -> bool:
-    """Whether a module could write into the workspace. A module that does not ship is not trusted about its needs."""
-    loaded = tree.modules.get(spec.module or "")
-    return loaded is None or loaded.origin != "shipped" or loaded.manifest.needs.workspace == "write"
 
 
 def _touched(tree: Tree, agent: Agent, pending: Pending, result: Result, before: str) -> bool:

@@ -233,7 +233,8 @@ def _limits(
 def _labels(tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]) -> frozenset[str]:
     agents = {work.agent for work in works} | set(writers)
     read = [tree.agents[path].labels for path in agents if path in tree.agents]
-    return join([*(work.labels for work in works), *read, _met(tree, works, writers)])
+    kept = [tree.shared.held.get(holder, NOTHING) for holder in tree.shared.busy]
+    return join([*(work.labels for work in works), *read, *kept, _met(tree, works, writers)])
 
 
 def _met(tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]) -> frozenset[str]:

@@ -5,6 +5,9 @@ An agent carries the labels of everything that it has read, including its caller
 carry what their authors had read. Whatever the agent writes carries these labels on. What agents share without a
 message (the files of the workspace, and what modules keep) carries the labels of all that was put there
 (`core.tree.apply_shared_state`), and so does whatever is read from it.
+
+Whether a call brought something from outside is not guessed when it begins. The proxy reports each connection before it
+is made, and so before any of its bytes can be in a file or a result (`core.tree.reached`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ from iact.core.gate.provenance import (
     Labels,
     Provenance,
     declassify,
+    from_inside,
+    from_tool,
+    function_of,
+    is_inside,
     join,
     returned,
     untrusted,
@@ -36,6 +43,9 @@ from iact.core.tree.tree import Tree
 
 OUTSIDE: Final = frozenset({"a2a", "browser", "web"})
 """Shipped modules whose results come from outside, whatever they declare."""
+
+_CORE: Final = frozenset({"DEPLOY", "SKILL"})
+"""Actions of the core that report about what their agent passed to them."""
 
 WRITTEN: Final[Labels] = frozenset({USER})
 """The labels of what a person wrote."""
@@ -90,13 +100,29 @@ def passed(bound: Bound | None) -> Labels:
 def of_call(tree: Tree, agent: Agent, pending: Pending) -> Labels:
     """The labels of a call's result: of its arguments, of the files, and of what its module keeps."""
     bound, function = pending.bound, pending.spec.name
-    made = returned(function, given(tree, agent, bound).values() if bound is not None else ())
+    own = from_tool(function) if pending.reached else label_of(tree, function)
+    made = returned(own, given(tree, agent, bound).values() if bound is not None else ())
     return made | pending.beside | around(tree, agent, function)
 
 
 def of_tool(tree: Tree, agent: Agent, function: str) -> Labels:
     """The labels of what a module reports to an agent on its own."""
-    return returned(function, ()) | around(tree, agent, function)
+    return returned(label_of(tree, function), ()) | around(tree, agent, function)
+
+
+def label_of(tree: Tree, function: str) -> str:
+    """The label of what a function makes, as long as no connection of it is known.
+
+    A shipped module that reaches nothing works on its arguments and the files alone. Of any other, nobody knows.
+    """
+    module = function.split(".", 1)[0]
+    if module in _CORE:
+        return from_inside(function)
+
+    loaded = tree.modules.get(module)
+    if loaded is None or loaded.origin != "shipped" or loaded.egress or module in OUTSIDE:
+        return from_tool(function)
+    return from_inside(function)
 
 
 def around(tree: Tree, agent: Agent, function: str) -> Labels:
@@ -126,6 +152,12 @@ def holder_of(tree: Tree, module: str, agent: Agent) -> Holder | None:
     if loaded.origin != "shipped":
         return (module, "")
     return (module, agent.path) if loaded.manifest.states else None
+
+
+def may_write(tree: Tree, module: str) -> bool:
+    """Whether a module could write into the workspace. A module that does not ship is not trusted about its needs."""
+    loaded = tree.modules.get(module)
+    return loaded is None or loaded.origin != "shipped" or loaded.manifest.needs.workspace == "write"
 
 
 def held_by(tree: Tree, module: str, agent: Agent) -> Labels:
@@ -160,17 +192,17 @@ def written(tree: Tree, agent: Agent, pending: Pending) -> Labels:
     """The labels of all that a call can leave behind: what its agent has read, what it passes, what was kept for it."""
     function = pending.spec.name
     kept = held_by(tree, pending.spec.module or "", agent)
-    return lasting(tree, agent.labels | passed(pending.bound) | kept | {f"tool:{function}"})
+    return lasting(agent.labels | passed(pending.bound) | kept | {label_of(tree, function)})
 
 
-def lasting(tree: Tree, labels: Labels) -> Labels:
+def lasting(labels: Labels) -> Labels:
     """The labels that matter to anyone who comes across what was left behind."""
-    return frozenset(one for one in labels - OWN if not inside(tree, one))
+    return frozenset(one for one in labels - OWN if not is_inside(one))
 
 
 def touch_files(tree: Tree, labels: Labels) -> None:
     """Add these labels to the files, because something with them was written there."""
-    tree.shared.files |= lasting(tree, labels)
+    tree.shared.files |= lasting(labels)
 
 
 def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
@@ -184,24 +216,10 @@ def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
         agent.table.define(variable, replace(value, labels=declassify(value.labels, value.labels, by=by)))
 
 
-def inside(tree: Tree, label: str) -> bool:
-    """Whether a label is of a shipped module that has reached nothing outside: as trusted as its input."""
-    kind, _, function = label.partition(":")
-    module = function.split(".", 1)[0]
-    if kind != "tool" or module in OUTSIDE:
-        return False
-    if module in ("DEPLOY", "SKILL"):
-        return True  # what it reports is about the agent's own source
-    loaded = tree.modules.get(module)
-    plain = loaded is not None and loaded.origin == "shipped" and not loaded.egress
-    return plain and module not in tree.hosts.outside
-
-
 def strange(tree: Tree, labels: Labels) -> Labels:
     """The labels that come from outside and that the policy does not trust."""
-    outside = frozenset(one for one in labels if not inside(tree, one))
-    unvouched = frozenset(one for one in outside if not _vouched(tree, one))
-    return untrusted(outside, tree.policy.trusted) | unvouched
+    unvouched = frozenset(one for one in labels if not _vouched(tree, one))
+    return untrusted(labels, tree.policy.trusted) | unvouched
 
 
 def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
@@ -210,13 +228,11 @@ def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
     # The model wrote what stands around the variables inside of an argument.
     named |= {name: labels | {MODEL} for name, labels in within.items()}
     labels = join([agent.labels, *named.values()])
-    plain = frozenset(one for one in labels if inside(tree, one))
-    unvouched = frozenset(one for one in labels - plain if not _vouched(tree, one))
-    return Provenance(named, agent.labels - plain, tuple(tree.said), plain, unvouched)
+    unvouched = frozenset(one for one in labels if not _vouched(tree, one))
+    return Provenance(named, lasting(agent.labels), tuple(tree.said), unvouched)
 
 
 def _vouched(tree: Tree, label: str) -> bool:
     """Whether a policy can mean this label when it trusts it by name: not if an agent provided the function."""
-    kind, _, function = label.partition(":")
-    spec = tree.functions.get(function)
-    return kind != "tool" or spec is None or spec.vouched
+    spec = tree.functions.get(function_of(label))
+    return spec is None or spec.vouched or is_inside(label)

@@ -21,7 +21,8 @@ class SharedState:
     `writing`: calls in progress that may write there, by record, each with the labels of what it writes. `since`: these
     calls, and those that have ended without a version since the last one. `held`: labels of everything ever passed to a
     module that may keep it. `busy`: holders in a state other than the initial one, so that they may have something
-    running, with the names used (`core.modules.state_names`). `named`: labels of the agents that named each module.
+    running, with the names used (`core.modules.state_names`). `left_by`: for each of them, the function that left
+    something running. `named`: labels of the agents that named each module.
     """
 
     files: Labels = NOTHING
@@ -30,4 +31,5 @@ class SharedState:
     since: set[int] = field(default_factory=set)
     held: dict[Holder, Labels] = field(default_factory=dict)
     busy: dict[Holder, set[str]] = field(default_factory=dict)
+    left_by: dict[Holder, str] = field(default_factory=dict)
     named: dict[str, Labels] = field(default_factory=dict)

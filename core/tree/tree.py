@@ -192,7 +192,8 @@ class Tree:
     def may_reach(self, module: str) -> bool:
         """Whether a policy or a person allows a module any host for longer than once, or it has reached one."""
         rules = self.policy.egress | self.hosts.always | self.hosts.session
-        return module in self.hosts.outside or any(name == module for name, _ in rules)
+        has_reached = any(reached[0] == module for reached in self.hosts.reached)
+        return has_reached or any(name == module for name, _ in rules)
 
     @property
     def pending(self) -> Mapping[str, PendingChange]:

@@ -308,9 +308,16 @@ def test_a_policy_can_let_the_agent_choose_and_a_tainted_one_still_may_not() -> 
 
 
 def test_tools_that_add_nothing_are_not_strange_and_are_not_the_user() -> None:
-    found = Provenance({"to": frozenset({"tool:files.read", "user"})}, plain=frozenset({"tool:files.read"}))
+    found = Provenance({"to": frozenset({"inside:files.read", "user"})})
     assert isinstance(call(impact=2, provenance=found), Ticket)
     assert with_rule(Require("mail.*", "to", within=("user",)), "eve", found) == "ask"
+
+
+def test_a_policy_names_a_source_whether_or_not_it_reached_anything() -> None:
+    rule = Require("mail.*", "to", sources=("tool:files.read",))
+    assert with_rule(rule, "eve", Provenance({"to": frozenset({"inside:files.read"})})) == "allow"
+    assert with_rule(rule, "eve", Provenance({"to": frozenset({"inside:files.list"})})) == "ask"
+    assert with_rule(rule, "eve", Provenance({"to": frozenset({"tool:files.list"})})) == "ask"
 
 
 def test_trusted_sources_count_as_the_users() -> None:

@@ -193,7 +193,7 @@ def test_what_was_read_since_from_outside_voids_an_answer_that_was_given_ahead(t
             again = clearances(session.records(), "ask")[-1]
             assert (again.fields["params"], again.fields["read"]) == (
                 {"text": "b"},
-                ["tool:t.write", "tool:web.fetch"],
+                ["inside:t.write", "tool:web.fetch"],
             )
             with pytest.raises(UsageError, match="No call waits"):
                 await session.clear(second, True)

@@ -11,15 +11,12 @@ import pytest
 from iact.core import Session
 from iact.core.errors import UsageError
 from iact.core.journal import read_journal
-from iact.core.modules.registry import Loaded
 from iact.core.records.record import Record
 from iact.core.session.hosts import keep_hosts, kept_hosts
 from iact.core.session.monitor import Authorities
 from iact.core.session.questions import undecided_since
 from iact.core.session.replay import replay
-from iact.core.tree.origin import inside
-from iact.core.tree.tree import Tree
-from tests.core.session.fakes import WEB, FakeHost, World, replies, runtime
+from tests.core.session.fakes import FakeHost, World, replies, runtime
 from tests.core.session.test_control import until
 
 LISTED = """
@@ -208,16 +205,6 @@ def test_a_module_that_says_nothing_of_hosts_is_not_asked_about(tmp_path: Path) 
     done, records = play(tmp_path, ["```t.read\nreach x.example:443\n```"], policy=LISTED)
     assert done == ["x.example:443=no"]
     assert not hosts(records, "ask")
-
-
-def test_what_a_module_that_reached_outside_says_is_not_trusted_any_more(tmp_path: Path) -> None:
-    """A shipped module is as good as what it was given, until it was somewhere. (Of `web` it never is.)"""
-    tree = Tree(strict=False, blobs=lambda digest: b"")
-    manifest = WEB.model_copy(update={"name": "lab"})
-    tree.set_modules({"lab": Loaded(manifest, "0" * 64, "shipped", frozenset({"fetch"}))})
-    assert inside(tree, "tool:lab.fetch")
-    tree.hosts.reached.add(("lab", "x.example", 443, "policy"))
-    assert not inside(tree, "tool:lab.fetch")
 
 
 async def test_a_fork_does_not_have_what_was_allowed_for_the_session(tmp_path: Path) -> None:

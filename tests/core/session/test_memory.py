@@ -167,7 +167,7 @@ def test_remember_and_recall(tmp_path: Path) -> None:
     assert "replaced" not in told[1]
     assert not [one for one in records if one.text("function") == "t.destroy"]
     reply = memory.kept[-1]
-    assert (reply.occasion, reply.untrusted) == ("reply", ("memory",))
+    assert (reply.occasion, reply.untrusted) == ("reply", ("memory", "tool:t.read"))
     assert found.text("status") == "ok"
 
 
@@ -251,4 +251,4 @@ def test_a_session_that_goes_on_knows_who_is_tainted(tmp_path: Path) -> None:
     assert [one.record for one in memory.kept] == [
         one.n for one in records if one.kind in ("say", "reply")
     ], "each is remembered once"
-    assert memory.kept[-1].untrusted == ("memory",)
+    assert memory.kept[-1].untrusted == ("memory", "tool:t.read")

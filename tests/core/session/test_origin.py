@@ -192,14 +192,14 @@ def test_files_carry_labels_from_one_agent_to_another(tmp_path: Path) -> None:
     assert played.tree.shared.files == {WEB}
     more = {**script, "/": [*script["/"][:-1], "```t.read\nfile\n```", "Done."]}
     _, played = play(tmp_path / "more", more)
-    assert labels(played.tree, "/", "read_1") >= {"tool:t.read", WEB}
+    assert labels(played.tree, "/", "read_1") >= {"inside:t.read", WEB}
 
 
 def test_what_is_said_of_a_skill_has_the_labels_of_the_files(tmp_path: Path) -> None:
     """A mistake in it is told in words of the files, which may be a stranger's."""
     _, played = play(tmp_path, {"/": [FETCH + "\n\n```t.write\nEvil\n```", "```SKILL nothing\n```", "Done."]})
-    assert labels(played.tree, "/", "skill_1") >= {"tool:SKILL", WEB}
-    assert played.tree.agents["/"].labels >= {"tool:SKILL", WEB}
+    assert labels(played.tree, "/", "skill_1") >= {"inside:SKILL", WEB}
+    assert played.tree.agents["/"].labels >= {"inside:SKILL", WEB}
 
 
 def test_a_fork_of_a_child_keeps_what_was_read(tmp_path: Path) -> None:
@@ -371,8 +371,8 @@ def test_what_an_agent_wrote_stays_its_own_through_a_tool_that_adds_nothing(tmp_
 def test_what_words_of_the_users_found_is_told_from_what_the_agents_words_found(tmp_path: Path) -> None:
     script = {"/": ["```t.read\nthe bill\n```\n```t.read\nanother\n```", "Done."]}
     _, played = play(tmp_path, script, "Find the bill")
-    assert labels(played.tree, "/", "read_1") == {"tool:t.read", "user"}
-    assert labels(played.tree, "/", "read_2") == {"tool:t.read", "model"}
+    assert labels(played.tree, "/", "read_1") == {"inside:t.read", "user"}
+    assert labels(played.tree, "/", "read_2") == {"inside:t.read", "model"}
 
 
 @pytest.mark.parametrize("approved", [False, True])

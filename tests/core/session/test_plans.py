@@ -21,7 +21,7 @@ def test_steps_run_in_order_and_the_summary_comes_back(tmp_path: Path) -> None:
     assert "The plan concluded: 2 of 2 steps executed." in told
     assert "Result of b:\n<one>" in told
     assert session.state.agents["/"].table["b"].text() == "<one>"
-    assert "tool:t.read" in session.state.agents["/"].table["b"].labels
+    assert "inside:t.read" in session.state.agents["/"].table["b"].labels
     assert changes(records)[-1] == ("b", "executed")
     found = plan_json(session.state, session.state.agents["/audit"])
     assert found["path"] == "/audit"
@@ -66,7 +66,7 @@ def test_agent_steps_are_children_with_dialogues(tmp_path: Path) -> None:
     assert "You are agent /audit/researcher, called by /audit." in child
     assert "You know CVEs." in child
     assert "with $kernel (text/plain, 3 B)" in child
-    assert session.state.agents["/audit/researcher"].table["kernel"].labels == {"tool:t.read", "model"}
+    assert session.state.agents["/audit/researcher"].table["kernel"].labels == {"inside:t.read", "model"}
     assert "The goal of the plan: Ask somebody" in child, "a step knows what it is for"
     assert "- $cves (text/markdown, 25 B), from agent researcher: Find CVEs." in child
     before, task = child.split("And once more.")

@@ -331,7 +331,7 @@ def test_why_a_step_failed_is_read_by_who_hears_it(tmp_path: Path) -> None:
     plan = "goal: g\nsteps:\n  - {id: f, call: t.fail, params: {text: x}}\n"
     tree = Scene({"/": [f"```PLAN p\n{plan}```", "Done."]}).play(tmp_path).tree
     assert "it failed" in tree.root.context.history.messages()[-2].content
-    assert "tool:t.fail" in tree.root.labels
+    assert "inside:t.fail" in tree.root.labels
 
 
 def test_an_embedded_picture_is_read_by_who_sees_it(tmp_path: Path) -> None:

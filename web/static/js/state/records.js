@@ -493,7 +493,7 @@
  * @property {"user"|"time"|"core"|"policy"} by Who answered: "time" if nobody answered in time; "core" if nothing waits for the answer any more; "policy" if no person was available.
  * @property {"once"|"session"|"always"} [lasts] How long a yes lasts.
  *
- * A module connects to a host, for the first time under this permission.
+ * A module connects to a host: for the first time under this permission, or while something runs that had reached nothing yet. The connection is made after the record is on disk.
  * @typedef {object} HostReachRecord
  * @property {"host"} kind
  * @property {"reach"} op
@@ -501,6 +501,7 @@
  * @property {string} host
  * @property {number} port
  * @property {"manifest"|"policy"|"always"|"session"|"once"} by Who allowed it.
+ * @property {string} [owner] The agent that the connecting instance serves alone; empty: it serves all.
  *
  * A module's call, or an agent that offers a skill, asks a person. Never enters a context; no agent can answer.
  * @typedef {object} FormAskRecord
