@@ -170,6 +170,17 @@ class PlanSettings(BaseModel):
         description="how much trust is lost for a step that failed, returned nothing, returned almost nothing, was branched "
         "or recovered, and for a condition that was met (PTR, formula 33)",
     )
+    recoveries: int = Field(
+        default=_PLANS.recoveries,
+        ge=0,
+        le=10,
+        description="how often one step may be tried again by the recovery rules of a profile (PTR, algorithm 1: N_rec)",
+    )
+    agent_seconds: float = Field(
+        default=_PLANS.agent_seconds,
+        gt=0,
+        description="seconds for a step that an agent carries out, if the step states none (DAG mode: 600)",
+    )
     report: bool = Field(
         default=_PLANS.report,
         description="modes in which a model judges end with a written report; PLAN's `report` overrides it",

@@ -99,6 +99,11 @@ SIBLINGS: dict[tuple[str, str], str] = {
     ("core.modules", "core.gate"): "the one function that calls modules takes a ticket of the gate",
     ("core.modules", "core.language"): "the registry tells the action grammar which names are functions",
     ("core.context", "core.language"): "a context is rendered from the language's terms",
+    (
+        "core.plan",
+        "core.context",
+    ): "a question about a plan is cut and counted as every text that a model reads",
+    ("core.plan", "core.language"): "what somebody else wrote is fenced as in a context",
     ("core.models", "core.context"): "an endpoint that counts no tokens has them estimated as budgets are",
     ("core.models", "core.language"): "function calls are written back as action blocks, where one may begin",
 }

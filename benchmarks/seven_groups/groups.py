@@ -20,6 +20,7 @@ from iact.core.plan.answers import extract
 from iact.core.plan.forms import node_to_json
 from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import make_plan
+from iact.core.plan.prompt import build
 from iact.core.plan.protocol import (
     Firing,
     FunctionCatalogue,
@@ -114,7 +115,8 @@ async def _loop(group: str, world: World, mind: Mind, clock: Clock, until: float
     if group == "G0":
         head += f"{_CAREFUL}\n\n"
     if group == "G2":
-        asked = PlanQuestion("plan", questions.plan(goal, catalogue.all()))
+        parts = questions.plan(questions.Situation(goal, infos=catalogue.all()))
+        asked = PlanQuestion("plan", build(parts))
         head += "Plan:\n" + "".join([piece async for piece in mind.ask(asked)]) + "\n\n"
     history: list[str] = []
     while clock.monotonic() < until and mind.meter.tokens < TOKENS:

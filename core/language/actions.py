@@ -51,6 +51,8 @@ class ActionSpec:
     """Whether its description comes from a trusted author, or a person approved it."""
     held: bool = False
     """Whether its answers depend on state in its module's process, so that it must run where writing calls run."""
+    returns: str = ""
+    """The media type of its result, if that is not text and its manifest says so."""
     cache_key: str = ""
     """The parameter that is the key under which the session caches results of its calls. Empty: no caching."""
 

@@ -112,6 +112,7 @@ def specs_of(loaded: Loaded) -> list[ActionSpec]:
             vouched=function.name in loaded.approved,
             held=function.held,
             cache_key=function.cache_key,
+            returns="" if function.media_type.startswith("text/plain") else function.media_type,
         )
         for function in manifest.functions
     ]

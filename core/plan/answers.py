@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -46,24 +46,41 @@ class WrittenStep(BaseModel):
     after: list[str] = Field(default_factory=list)
 
 
-class VerdictShape(_Shape):
+WayOutKind = Literal["nothing to do", "ask the person", "it can't be done"]
+"""What a model can say instead of naming steps."""
+
+
+class _Leaving(_Shape):
+    instead: WayOutKind | None = Field(None, description="Only if no step can help.")
+    say: str = Field("", description="With `instead`: what the person should read.")
+
+
+class NotNeeded(_Shape):
+    id: str = Field(description="A step that is still planned.")
+    why: str = Field("", description="Why it is not needed any more.")
+
+
+class VerdictShape(_Leaving):
     decision: VerdictKind
     reason: str = Field("", description="One or two sentences, in the language of the goal.")
-    progress: Literal["productive", "diminishing"] = "productive"
+    not_needed: list[NotNeeded] = Field(
+        default_factory=list,
+        description="If you continue: planned steps that are not needed, none that the person asked for.",
+    )
     reached: bool = Field(True, description="If you conclude: whether the goal is reached.")
     answer: str | None = Field(
         None, description="If you conclude, and it is short: the result. A longer one is written afterwards."
     )
 
 
-class ObservationShape(_Shape):
+class ObservationShape(_Leaving):
     action: Literal["continue", "inject", "cancel", "reflect"]
     reason: str = ""
     steps: list[WrittenStep] = Field(default_factory=list, description="Those to inject.")
     cancel: list[str] = Field(default_factory=list, description="Ids of planned steps.")
 
 
-class PatchShape(_Shape):
+class PatchShape(_Leaving):
     failure: str = Field("", description="What was observed.")
     cause: str = Field("", description="The most likely cause.")
     action: Literal["replace", "skip", "give_up"] | None = None
@@ -75,9 +92,22 @@ class PatchShape(_Shape):
 
 class AnalysisShape(_Shape):
     achieved: bool
-    confidence: float = Field(0.0, description="0 to 1.")
+    confidence: float = Field(
+        0.0, description="How sure you are that another round of steps would not help: 0 to 1."
+    )
     reasoning: str = Field("", description="Why; if it was not achieved, what is missing.")
-    final_answer: str | None = None
+    final_answer: str | None = Field(
+        None, description="If it is short: the answer for the person, in their language, without ids."
+    )
+
+
+class CompactText(_Shape):
+    id: str
+    text: str
+
+
+class CompactShape(_Shape):
+    texts: list[CompactText]
 
 
 class JudgementShape(_Shape):
@@ -109,6 +139,7 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
     "judge": JudgementShape,
     "profile": ProfileShape,
     "repair": ProfileShape,
+    "compact": CompactShape,
 }
 """The shape of the answer to each question that is answered with data.
 
@@ -120,17 +151,28 @@ Plans have their own format and are read while they are being written.
 
 
 @dataclass(frozen=True, slots=True)
-class ReflectionAnswer:
-    """A reflection's answer: what to do with the rest of the plan.
+class WayOut:
+    """What a model says instead of naming steps, because no step can help."""
 
-    `answer`: the result, if it concludes with one. `reached`: whether the goal is reached; None if it does not say.
-    """
+    kind: WayOutKind
+    text: str
+    """What the person should read: what is there already, a question, or why it can't be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionAnswer:
+    """A reflection's answer: what to do with the rest of the plan."""
 
     decision: VerdictKind
     reason: str = ""
-    diminishing: bool = False
+    not_needed: Mapping[str, str] = field(default_factory=dict)
+    """Planned steps that are not needed any more, each with the reason."""
     answer: str | None = None
+    """The result, if it concludes with one."""
     reached: bool | None = None
+    """Whether the goal is reached; None if it does not say."""
+    way_out: WayOut | None = None
+    """What it says instead of naming steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +183,7 @@ class Observation:
     steps: tuple[PlanNode, ...] = ()
     cancel: tuple[str, ...] = ()
     reason: str = ""
+    way_out: WayOut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +204,16 @@ class PatchAnswer:
     skip: bool = False
     reason: str = ""
     diagnosis: DiagnosisAnswer | None = None
+    way_out: WayOut | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """An analyzer's answer about the whole plan. `confidence` in [0, 1]."""
+    """An analyzer's answer about the whole plan."""
 
     achieved: bool
     confidence: float
+    """How sure it is that another round would not help, from 0 to 1."""
     reasoning: str
     final_answer: str | None = None
 
@@ -230,10 +275,69 @@ def verdict(text: str, *, final: bool) -> ReflectionAnswer:
     return ReflectionAnswer(
         decision,
         str(data.get("reason", "")) if said else UNREADABLE,
-        str(data.get("progress", "")).lower() == "diminishing",
+        _not_needed(data.get("not_needed")),
         answer if isinstance(answer, str) and answer else None,
         _truth(data["reached"]) if data.get("reached") is not None else None,
+        way_out(text, data),
     )
+
+
+_WAY_OUT: Final = re.compile(
+    r"^[ \t>*_`#-]*(?P<kind>nothing to do|ask the person|it can(?:'|’)?t be done)[*_`]*[ \t]*:[ \t*_]*(?P<text>\S.*)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+"""A line that says what there is instead of steps; its text goes on to the end of the reply."""
+
+
+def way_out(text: str, data: Mapping[str, JSON] | None = None) -> WayOut | None:
+    """Read what a reply says instead of naming steps; None if it says nothing of the kind.
+
+    `data`: the mapping that the reply holds, if its answer is data.
+    """
+    said = str((data or {}).get("say") or "").strip()
+    kind = _way_out_kind(str((data or {}).get("instead") or ""))
+    if kind is not None and said:
+        return WayOut(kind, said)
+    if data:
+        return None
+    found = _WAY_OUT.search(text)
+    kind = _way_out_kind(found["kind"]) if found is not None else None
+    if found is None or kind is None:
+        return None
+    return WayOut(kind, found["text"].strip().removesuffix("```").strip().strip("\"'"))
+
+
+def _way_out_kind(written: str) -> WayOutKind | None:
+    word = written.strip().lower().replace("’", "'")
+    if word in ("nothing to do", "nothing"):
+        return "nothing to do"
+    if word in ("ask the person", "ask"):
+        return "ask the person"
+    return "it can't be done" if word.startswith("it can") or word == "impossible" else None
+
+
+def _not_needed(found: JSON) -> dict[str, str]:
+    """Read which steps are not needed: a list of ids with reasons, or a mapping."""
+    if isinstance(found, dict):
+        return {str(id): str(why or "") for id, why in found.items()}
+    steps: dict[str, str] = {}
+    for one in found if isinstance(found, list) else ():
+        if isinstance(one, dict) and one.get("id"):
+            steps[str(one["id"])] = str(one.get("why") or one.get("reason") or "")
+        elif isinstance(one, str):
+            steps[one] = ""
+    return steps
+
+
+def compacted(text: str) -> dict[str, str]:
+    """Read texts in fewer words, by their ids. Default: none."""
+    found = extract(text).get("texts")
+    rows = found if isinstance(found, list) else []
+    return {
+        str(row["id"]): str(row["text"])
+        for row in rows
+        if isinstance(row, dict) and row.get("id") and str(row.get("text") or "").strip()
+    }
 
 
 def observation(text: str) -> Observation:
@@ -241,6 +345,9 @@ def observation(text: str) -> Observation:
     data = extract(text)
     action = str(data.get("action", "continue")).lower()
     reason = str(data.get("reason", ""))
+    leaving = way_out(text, data)
+    if leaving is not None:
+        return Observation("continue", reason=reason, way_out=leaving)
     if action == "inject":
         steps = _steps(data)
         return (
@@ -261,7 +368,9 @@ def patch(text: str) -> PatchAnswer:
     steps = _steps(data)
     reason = str(data.get("reason", "")) or str(data.get("cause", ""))
     skip = not steps and (_truth(data.get("skip")) or data.get("action") == "skip")
-    return PatchAnswer(steps, skip, reason if data else UNREADABLE, _diagnosis(data, bool(steps), skip))
+    diagnosis = _diagnosis(data, bool(steps), skip)
+    leaving = way_out(text, data) if not steps and not skip else None
+    return PatchAnswer(steps, skip, reason if data else UNREADABLE, diagnosis, leaving)
 
 
 def _diagnosis(data: Mapping[str, JSON], replaces: bool, skips: bool) -> DiagnosisAnswer | None:

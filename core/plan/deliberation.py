@@ -16,12 +16,14 @@ from functools import partial
 from iact.core.plan import answers, questions
 from iact.core.plan.admission import DONE_OR_RUNNING, NOT_STARTED, UNDER_WAY, graft, spawned
 from iact.core.plan.answers import ReflectionAnswer
+from iact.core.plan.asked_for import asked_for
+from iact.core.plan.asking import asked
 from iact.core.plan.contracts import as_text, is_empty
 from iact.core.plan.execution import Execution
 from iact.core.plan.model import WORK, NodeKind, PlanError, PlanNode
 from iact.core.plan.modes.base import DueThought
 from iact.core.plan.planner import Planner, Thinking
-from iact.core.plan.protocol import PlanQuestion, QuestionKind
+from iact.core.plan.protocol import QuestionKind
 from iact.core.plan.recovery import Exhausted, RecoveryRefused
 from iact.core.plan.states import TERMINAL
 from iact.core.ports import JSON
@@ -223,16 +225,34 @@ class Deliberation:
     # --- judging ----------------------------------------------------------------------------------------
 
     def _reflect(self, ask: DueThought) -> Thinking:
-        run, state = self._run, self._run.state
+        run = self._run
         node = self._thought("reflection", ask.reason or "what was found so far")
-        text = yield PlanQuestion(
-            "reflect", questions.reflect(run.goal, state, ask.subject, briefing=run.briefing), node
-        )
+        text = yield from asked(run, "reflect", questions.reflect(run.situation()), node)
         verdict = answers.verdict(text or "", final=ask.final)
         verdict = run.mode.decided(ask, verdict)
         self._assessment = verdict.reason
-        self._answered(node, text, {"decision": verdict.decision, "reason": verdict.reason})
+        self._answered(node, text, _told(verdict))
+        if verdict.way_out is not None and not run.concluded:
+            run.leave(verdict.way_out)
+            return
+        self._leave_out(verdict)
         yield from self._follow(verdict, charge=True)
+
+    def _leave_out(self, verdict: ReflectionAnswer) -> None:
+        """Cancel the planned steps that a reflection finds needless, except those that the person asked for."""
+        run = self._run
+        if verdict.decision != "continue" or run.concluded:
+            return
+        for one in run.state.work_in(*NOT_STARTED):
+            if one not in verdict.not_needed or run.state.nodes[one].state not in NOT_STARTED:
+                continue
+            if asked_for(run.state.nodes[one].node, run.words()):
+                run.warn(f"The step {one!r} was found needless, and stays, since the person asked for it.")
+                continue
+            why = verdict.not_needed[one] or verdict.reason
+            run.emit(
+                one, "cancelled", detail=f"Not needed any more: {why}" if why else "Not needed any more."
+            )
 
     def _interjection(self, node: str, message: str, *, at_once: bool = False) -> Thinking:
         run, state = self._run, self._run.state
@@ -241,24 +261,26 @@ class Deliberation:
             return
         run.emit(node, "dispatched")
         try:
-            done = [r.node.id for r in questions.work(state) if r.ended is not None]
-            said = questions.reflect(run.goal, state, done, message, run.briefing)
-            asked = PlanQuestion("interject", said, node)
-            text = yield asked
+            text = yield from asked(run, "interject", questions.reflect(run.situation(), message), node)
             verdict = answers.verdict(text or "", final=False)
             if verdict.decision == "continue" and run.mode.on_interjection == "replan" and not run.concluded:
                 verdict = ReflectionAnswer("replan", message)
-            self._answered(node, text, {"decision": verdict.decision, "reason": verdict.reason})
+            self._answered(node, text, _told(verdict))
+            if verdict.way_out is not None and not run.concluded:
+                run.leave(verdict.way_out)
+                return
             if verdict.decision == "conclude":
                 self._end_for_person(verdict, at_once=at_once)
                 return
             if verdict.decision == "replan":
                 # Only a person's message reopens a concluded plan.
                 run.concluded = run.dismissed = False
+                run.way_out = None
                 run.shortfall = ""
                 run.mode.interjected()
                 run.no_new_plan = False
             run.goal += f"\n\n[User follow-up]: {message}"
+            self._leave_out(verdict)
             yield from self._follow(verdict, charge=False)
         finally:
             self._run.let_go()
@@ -302,12 +324,13 @@ class Deliberation:
         seen = ask.subject[0]
         node = self._thought("observer", f"the result of {seen}", spawned_by=seen)
         waiting = [r.node.id for r in questions.work(state) if r.state in NOT_STARTED]
-        text = yield PlanQuestion(
-            "observe", questions.observe(run.goal, state.nodes[seen], waiting, run.briefing), node
-        )
+        text = yield from asked(run, "observe", questions.observe(run.situation(), [seen]), node)
         seen_as = answers.observation(text or "")
         self._answered(node, text, {"action": seen_as.action, "reason": seen_as.reason})
         if run.concluded:
+            return
+        if seen_as.way_out is not None:
+            run.leave(seen_as.way_out)
             return
         if seen_as.action == "inject":
             self._inject(seen, seen_as.steps)
@@ -334,9 +357,9 @@ class Deliberation:
         self._run.add(f"inject: after the result of {seen}", spawned(checked.nodes.values(), seen))
 
     def _analyze(self, ask: DueThought) -> Thinking:
-        run, state = self._run, self._run.state
+        run = self._run
         node = self._thought("reflection", "was the goal reached?")
-        text = yield PlanQuestion("analyze", questions.analyze(run.goal, state, run.briefing), node)
+        text = yield from asked(run, "analyze", questions.analyze(run.situation()), node)
         analysis = answers.analysis(text or "")
         verdict = run.mode.analyzed(analysis)
         self._fallback = analysis.final_answer or self._fallback
@@ -356,12 +379,11 @@ class Deliberation:
             yield from self._follow(verdict, charge=True)
 
     def _synthesize(self, ask: DueThought) -> Thinking:
-        run, state = self._run, self._run.state
+        run = self._run
         self._reported = self._subject()
         node = self._thought("aggregator", "the answer")
-        text = yield PlanQuestion(
-            "synthesize", questions.synthesize(run.goal, state, ask.reason, run.briefing, self._gaps()), node
-        )
+        question = questions.synthesize(run.situation(), ask.reason, self._gaps())
+        text = yield from asked(run, "synthesize", question, node)
         self._answered(node, text, text)
         if text is not None and not is_empty(text):
             run.answer = text
@@ -384,8 +406,7 @@ class Deliberation:
 
     def _own(self, ask: DueThought) -> Thinking:
         run, state = self._run, self._run.state
-        aim = f"{run.goal}\n\n{run.briefing.ruled()}".strip()
-        question = run.mode.question(state, ask, aim, run.infos())
+        question = run.mode.question(ask, run.situation())
         node = self._thought("aggregator" if question.kind == "reason" else "reflection", ask.reason)
         text = yield dataclasses.replace(question, node=node)
         self._answered(node, text, text)
@@ -407,14 +428,15 @@ class Deliberation:
         run, state = self._run, self._run.state
         record = state.nodes[failed]
         node = self._thought("micro_planner", f"a replacement for {failed}", spawned_by=failed)
-        family = {one for d in record.node.dependencies for one in (d, *state.nodes[d].serves)} - {failed}
-        siblings = [state.nodes[one] for one in sorted(family)]
-        tried = questions.lineage(state, record)
-        asked = questions.patch(run.goal, record, siblings, run.infos(), tried, run.briefing)
-        text = yield PlanQuestion("patch", asked, node)
+        text = yield from asked(run, "patch", questions.patch(run.situation(), record), node)
         patch = answers.patch(text or "")
         self._answered(node, text, _patched(patch))
-        if run.concluded or not (patch.steps or patch.skip):
+        if run.concluded:
+            return
+        if patch.way_out is not None:
+            run.leave(patch.way_out)
+            return
+        if not (patch.steps or patch.skip):
             return
         try:
             new = self._checked(patch.steps)
@@ -436,6 +458,17 @@ class Deliberation:
             return ()
         known = set(run.state.in_state(*DONE_OR_RUNNING))
         return tuple(run.admission.check_renamed(steps, known).nodes.values())
+
+
+def _told(verdict: ReflectionAnswer) -> JSON:
+    """A verdict as the result of the node that represents the reflection."""
+    found: dict[str, JSON] = {"decision": verdict.decision, "reason": verdict.reason}
+    if verdict.not_needed:
+        found["not_needed"] = dict(verdict.not_needed)
+    if verdict.way_out is not None:
+        found["instead"] = verdict.way_out.kind
+        found["say"] = verdict.way_out.text
+    return found
 
 
 def _patched(patch: answers.PatchAnswer) -> JSON:

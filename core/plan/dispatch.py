@@ -71,6 +71,7 @@ class Dispatch:
         run, node = self._run, attempt.node
         state, record = run.state, run.state.nodes[node.id]
         run.attempts[node.id] = attempt
+        record.arguments = attempt.arguments
         self.limit(node.id, self.time_limit(node))
         inputs = {}
         if node.kind == "agent":

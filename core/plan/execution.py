@@ -8,25 +8,29 @@ its immediate consequences.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from iact.core.context.tokens import estimate
 from iact.core.plan.admission import NOT_STARTED, Admission
-from iact.core.plan.answers import SHAPES
+from iact.core.plan.answers import SHAPES, WayOut
 from iact.core.plan.briefing import NOTHING, Briefing
 from iact.core.plan.commands import Command, PlanNotice
 from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import WORK, PlanError, PlanExtension, PlanGraph, PlanNode, PlanVersion
 from iact.core.plan.modes.base import Mode
+from iact.core.plan.prompt import UNLIMITED, build, window_for
 from iact.core.plan.protocol import (
     ROLES,
     FunctionCatalogue,
     FunctionInfo,
     PlanQuestion,
+    QuestionKind,
     StepFailure,
     StepSuccess,
 )
+from iact.core.plan.questions import Situation
 from iact.core.plan.recovery import Exhausted, LadderBudget, RecoveryLadder, Retry
 from iact.core.plan.schedule import ReadyQueue
 from iact.core.plan.state import NodeChange, PlanEvent, PlanState
@@ -73,12 +77,17 @@ class Execution:
         asks: bool,
         briefing: Briefing = NOTHING,
         follows_1_3: bool = True,
+        window: Callable[[str], int] = lambda role: UNLIMITED,
     ) -> None:
         """`asks`: whether there is a model to ask. `briefing`: what models are told besides the goal.
-        `follows_1_3`: see `PlanMachine`."""
+        `follows_1_3`: see `PlanMachine`. `window`: the tokens that the model of a role can read, as far as that is known now.
+        """
         self.follows_1_3 = follows_1_3
         self.limits = limits
         self.briefing = briefing
+        self.window = window
+        self.shorter: dict[str, str] = {}
+        """What a model made of long results and messages, by their ids."""
         self.mode = mode
         self.catalogue = catalogue
         self.asks = asks
@@ -95,6 +104,8 @@ class Execution:
         self.answer: str | None = None
         self.shortfall = ""
         """Why the goal counts as not reached, according to the latest judgement; empty if no one says so."""
+        self.way_out: WayOut | None = None
+        """What a model said instead of naming further steps; None if none did."""
         self.confidence: float | None = None
         """The confidence of the latest judgement of whether the goal was reached."""
         self.bound = ""
@@ -224,6 +235,13 @@ class Execution:
             if self.state.nodes[one].state not in TERMINAL:
                 self.emit(one, "concluded", detail=reason)
 
+    def leave(self, way: WayOut) -> None:
+        """End the plan with what a model says instead of naming steps."""
+        self.way_out = way
+        self.dismissed = True  # nothing that could still be thought would change it
+        self.shortfall = "" if way.kind == "nothing to do" else way.text
+        self.conclude(way.text, way.text)
+
     def warn(self, *texts: str) -> None:
         """Warn a person; models do not see it."""
         self.warnings.extend(texts)
@@ -292,10 +310,36 @@ class Execution:
             bound = min(bound, self.mode.max_calls)
         return self.asks and self.calls < bound and not self.bound
 
+    def situation(self) -> Situation:
+        """The plan as it stands now, for a question about it."""
+        return Situation(
+            self.goal,
+            self.briefing,
+            self.infos(),
+            self.state,
+            frozenset(self.superseded),
+            self.mode.rules_applied(),
+        )
+
+    def words(self) -> list[str]:
+        """What the person wrote that the plan is for, and since it runs."""
+        later = [one.node.task for one in self.state.nodes.values() if one.node.kind == "interjection"]
+        return [*self.briefing.words, *later]
+
+    def role_of(self, kind: QuestionKind) -> str:
+        """The role of the model that answers a question. Only decided here."""
+        return self.limits.roles.get(kind) or ROLES[kind]
+
     def addressed(self, question: PlanQuestion) -> PlanQuestion:
-        """Complete a question with the role that answers it and the shape of its answer. Only decided here."""
-        role = self.limits.roles.get(question.kind) or ROLES[question.kind]
-        return replace(question, role=role, shape=question.shape or SHAPES.get(question.kind))
+        """Complete a question: the role that answers it, the shape of its answer, and its text for that role's window."""
+        role = self.role_of(question.kind)
+        text = question.text or build(question.parts, self.window(role))
+        return replace(question, role=role, shape=question.shape or SHAPES.get(question.kind), text=text)
+
+    def made_smaller(self, question: PlanQuestion) -> PlanQuestion:
+        """The same question in half of the room, or in what its endpoint has told of its window since."""
+        window = min(self.window(question.role), window_for(estimate(question.text) // 2))
+        return replace(question, text=build(question.parts, window), smaller=True)
 
     def try_again(
         self, node: PlanNode, failure: StepFailure, arguments: Mapping[str, JSON], *, copied: bool = False

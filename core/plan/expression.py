@@ -26,9 +26,12 @@ from iact.core.ports import JSON
 MAX_LENGTH: Final = 500
 MAX_DEPTH: Final = 24
 
+_LETTER: Final = r"[^\s\x00-/:-@\[-\^`{-\x7f]"
+"""A letter or a digit of any script, or an underline."""
+
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"
-    r"|(?P<name>[A-Za-z0-9_][\w-]*(?:\.-?[\w-]+)*)|(?P<sign>==|!=|<=|>=|<|>|\(|\)))"
+    rf"|(?P<name>{_LETTER}(?:{_LETTER}|-)*(?:\.-?(?:{_LETTER}|-)+)*)|(?P<sign>==|!=|<=|>=|<|>|\(|\)))"
 )
 _COMPARE: Final = ("==", "!=", "<", "<=", ">", ">=", "in", "contains")
 _CALLS: Final = ("len", "empty", "exists", "failed", "lower", "number")

@@ -9,11 +9,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+)
 
 from iact.core.plan.model import (
     NO_ERROR,
@@ -31,12 +41,30 @@ MAX_BYTES: Final = 1 << 20
 MAX_STEPS: Final = 20_000
 MAX_DEPTH: Final = 100
 """The deepest nesting of lists and mappings in a plan's text."""
-ID: Final = r"^[A-Za-z0-9_][A-Za-z0-9_\-]{0,63}$"
+MAX_ID: Final = 64
+"""The most characters of an id."""
 
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 """Characters that YAML does not take unescaped."""
 
-StepId = Annotated[str, Field(pattern=ID)]
+
+def id_of(value: object) -> object:
+    """An id as a step has it: a word of any script, with `-` for the blanks between several; a number is its digits."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return value
+    return unicodedata.normalize("NFC", "-".join(str(value).split()))
+
+
+def _is_id(value: str) -> str:
+    letters = all(character in "_-" or unicodedata.category(character)[0] in "LMN" for character in value)
+    if not letters or not 0 < len(value) <= MAX_ID or value[0] == "-":
+        raise ValueError(f"an id is a word of at most {MAX_ID} letters, digits, `_` and `-`, in any script")
+    return value
+
+
+StepId = Annotated[str, BeforeValidator(id_of), AfterValidator(_is_id)]
+Named = Annotated[str, BeforeValidator(id_of)]
+"""The id of another step."""
 
 
 class _Form(BaseModel):
@@ -44,11 +72,11 @@ class _Form(BaseModel):
 
 
 class RefForm(_Form):
-    step: str
+    step: Named
     field: str = ""
     template: str = ""
 
-    @field_validator("step", "field", mode="before")
+    @field_validator("field", mode="before")
     @classmethod
     def _numbers_are_names(cls, value: object) -> object:
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -72,7 +100,7 @@ class StepForm(_Form):
     role: str = ""
     params: dict[str, JsonValue] = {}
     refs: dict[str, RefForm] = {}
-    after: tuple[str, ...] = ()
+    after: tuple[Named, ...] = ()
     join: Literal["all_of", "any_of"] = "all_of"
     impact: int | None = Field(None, ge=0, le=2)
     idempotent: bool | None = None
@@ -82,17 +110,22 @@ class StepForm(_Form):
     model: str = ""
     simple: bool = False
     writes: tuple[str, ...] = ()
-
-    @field_validator("id", mode="before")
-    @classmethod
-    def _number_is_a_name(cls, value: object) -> object:
-        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    intent: float | None = Field(None, ge=0)
+    """The most impact that an agent step may have."""
+    scope: tuple[str, ...] = ()
+    """Patterns of the functions that an agent step may call, among those of the plan."""
+    tools: tuple[str, ...] = ()
+    """Functions that an agent step should use."""
 
     @field_validator("after", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: object) -> object:
-        items = value if isinstance(value, list | tuple) else [value]
-        return tuple(str(one) if isinstance(one, int) else one for one in items)
+        return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+    @field_validator("scope", "tools", mode="before")
+    @classmethod
+    def _words_are_a_list(cls, value: object) -> object:
+        return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
 
 
 class PlanForm(_Form):
@@ -270,6 +303,10 @@ def node_of(step: StepForm) -> PlanNode:
         raise PlanError(
             f"step {step.id!r} calls the agent {step.agent!r} without a `task:`; say what it shall do"
         )
+    if step.call and (step.intent is not None or step.scope or step.tools):
+        raise PlanError(
+            f"step {step.id!r} calls a function; `intent`, `scope` and `tools` are for a step with `agent:`"
+        )
     return PlanNode(
         id=step.id,
         kind="agent" if step.agent else "tool",
@@ -287,6 +324,9 @@ def node_of(step: StepForm) -> PlanNode:
         model=step.model or ("fast" if step.simple and step.agent else ""),
         role=step.role,
         writes=step.writes,
+        intent=step.intent,
+        scope=step.scope,
+        tools=step.tools,
     )
 
 
@@ -366,7 +406,7 @@ def node_from_json(data: Mapping[str, JSON]) -> PlanNode:
             known["refs"] = {name: Ref(**ref) for name, ref in known["refs"].items()}
         if "contract" in known:
             known["contract"] = Contract(**known["contract"])
-        for name in ("after", "writes"):
+        for name in ("after", "writes", "scope", "tools"):
             if name in known:
                 known[name] = tuple(known[name])
         return PlanNode(**known)

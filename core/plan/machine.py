@@ -12,10 +12,11 @@ done, in order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from iact.core.context.excerpt import excerpt
 from iact.core.plan import answers, contracts, questions, revision
 from iact.core.plan.admission import NOT_STARTED
 from iact.core.plan.briefing import NOTHING, Briefing
@@ -28,6 +29,7 @@ from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import NO_ERROR, WORK, PlanError, PlanExtension, PlanGraph, PlanVersion
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.planner import Planner, Thinking
+from iact.core.plan.prompt import UNLIMITED
 from iact.core.plan.protocol import (
     Decision,
     FunctionCatalogue,
@@ -37,7 +39,6 @@ from iact.core.plan.protocol import (
     StepFailure,
     StepSuccess,
 )
-from iact.core.plan.questions import excerpt
 from iact.core.plan.recovery import Exhausted
 from iact.core.plan.result import PlanResult, Status, gather
 from iact.core.plan.state import NodeChange, PlanEvent
@@ -78,6 +79,7 @@ class PlanMachine:
         taken_up: Collection[str] = (),
         briefing: Briefing = NOTHING,
         follows_1_3: bool = True,
+        window: Callable[[str], int] = lambda role: UNLIMITED,
     ) -> None:
         """`asks`: whether there is a model to ask. `growing`: its steps are still being written; see `write`.
         `briefing`: what models are told besides the goal; the plan's own constraints are added to it.
@@ -101,6 +103,7 @@ class PlanMachine:
             asks=asks,
             briefing=replace(briefing, constraints=plan.constraints),
             follows_1_3=follows_1_3,
+            window=window,
         )
         self.over = False
         self.paused = False
@@ -287,7 +290,9 @@ class PlanMachine:
         """Ask a model whether the output satisfies the node's contract; no answer means no."""
         node = attempt.node
         judgement = node.contract.judgement or ""
-        text = yield PlanQuestion("judge", questions.judge(node, judgement, outcome.output), node.id)
+        text = yield PlanQuestion(
+            "judge", node=node.id, parts=questions.judge(node, judgement, outcome.output)
+        )
         attempt.judging = 0
         kept = text is not None and answers.judged(text)
         why = f"The result was judged not to hold: {judgement}"
@@ -419,15 +424,38 @@ class PlanMachine:
             self._deliberation.plan_on()
             self._turn()
 
-    def answered(self, thought: int, text: str | None, why: str, at: float) -> None:
-        """Pass in a model's answer; None and `why` if it can't answer."""
+    def answered(
+        self, thought: int, text: str | None, why: str, at: float, *, too_long: bool = False
+    ) -> None:
+        """Pass in a model's answer; None and `why` if it can't answer. `too_long`: since the question was too long."""
         self.run.at = at
         if thought not in self._thoughts:
+            return
+        question = self._thoughts[thought].question
+        if (
+            text is None
+            and too_long
+            and question is not None
+            and not question.smaller
+            and self.run.affordable
+        ):
+            self._ask_smaller(thought, question)
+            self._turn()
             return
         if text is None:
             self.run.warn(f"{NO_REPLY} {why}")
         self._advance(thought, text)
         self._turn()
+
+    def _ask_smaller(self, number: int, question: PlanQuestion) -> None:
+        """Ask a question once more, smaller, because its endpoint found it too long."""
+        smaller = self.run.made_smaller(question)
+        self._thoughts[number].question = smaller
+        self.run.calls += 1
+        if self.paused or self._thoughts[number].judges in self.run.queue.held:
+            self._waiting.append(number)
+        else:
+            self._put(number, smaller)
 
     def _think(self, thought: _Thought) -> None:
         """Begin a thought."""
@@ -656,6 +684,7 @@ class PlanMachine:
         self._stood += at - run.at if self.over else 0.0
         run.at = at
         self.over = run.concluded = run.dismissed = False
+        run.way_out = None
         run.answer, run.shortfall = None, ""
         run.mode.interjected()
         run.superseded.update(names)
@@ -850,5 +879,9 @@ class PlanMachine:
 
 def _said(success: StepSuccess) -> str:
     """Quote an output that broke its contract, for the model that repairs the step."""
-    text = excerpt(success.output, _SAID).strip() if not contracts.is_empty(success.output) else ""
+    text = (
+        excerpt(contracts.as_text(success.output), _SAID).strip()
+        if not contracts.is_empty(success.output)
+        else ""
+    )
     return f" Its output: {text}" if text else ""

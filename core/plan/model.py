@@ -103,6 +103,12 @@ class PlanNode:
     writes: tuple[str, ...] = ()
     endpoint: str = ""
     spawned_by: str = ""
+    intent: float | None = None
+    """The most impact that an agent step may have; None: the plan's."""
+    scope: tuple[str, ...] = ()
+    """Patterns of the functions that an agent step may call, among those of the plan; empty: all of them."""
+    tools: tuple[str, ...] = ()
+    """Functions that an agent step should use, which it is told how to call."""
 
     @property
     def candidates(self) -> tuple[str, ...]:

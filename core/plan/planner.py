@@ -12,6 +12,7 @@ from typing import Final
 
 from iact.core.plan import answers, questions
 from iact.core.plan.admission import DONE_OR_RUNNING, NOT_STARTED
+from iact.core.plan.asking import asked
 from iact.core.plan.execution import Execution
 from iact.core.plan.forms import read_plan, read_step
 from iact.core.plan.model import WORK, PlanError, PlanNode
@@ -47,7 +48,7 @@ class Planner:
     def plan(self) -> Thinking:
         """Ask for the steps of a plan that has none."""
         run = self._run
-        opening = run.mode.opening(f"{run.goal}\n\n{run.briefing.told()}".strip(), run.infos(), self.given)
+        opening = run.mode.opening(run.situation(), self.given)
         if opening is not None:
             opened = yield from self._open(opening)
             if opened or self.given or not run.mode.falls_back():
@@ -55,17 +56,26 @@ class Planner:
                     run.warn("The steps run as they are written, without a profile.")
                     run.add("planned", self.given)
                 return
-        question = PlanQuestion("plan", questions.plan(run.goal, run.infos(), run.briefing))
+        question = questions.plan(run.situation())
         self.reading, run.whole = True, False
-        text = yield question
+        text = yield from asked(run, "plan", question)
         self.reading = False
         if text is None:
             run.warn("No plan could be had, so nothing was done.")
             return
         reason, nodes = self._left()
+        leaving = None if nodes or self._begun else answers.way_out(text)
+        if leaving is not None:
+            run.leave(leaving)
+            return
         joined = yield from self._join(reason, nodes)
         if not joined:
             yield from self._corrected(question, text)
+
+    @property
+    def _begun(self) -> bool:
+        """Whether any of its steps has joined the plan."""
+        return any(node.kind in WORK for node in self._run.state.plan.nodes.values())
 
     def _open(self, opening: PlanQuestion) -> Generator[PlanQuestion, str | None, bool]:
         """Run the mode's own opening, with one corrected try, and one for parameters.
@@ -85,16 +95,16 @@ class Planner:
                 problems, infos = _problems_of(error), run.infos()
                 if isinstance(error, PlanInvalid) and error.shaped and fits:
                     fits -= 1
-                    corrected = questions.refit(opening.text, text, infos, problems)
+                    corrected = questions.refit(opening.parts, text, infos, problems)
                 else:
                     left -= 1
-                    corrected = questions.correct(opening.text, text, problems)
-                question = PlanQuestion("correct", corrected, shape=answers.SHAPES["profile"])
+                    corrected = questions.correct(opening.parts, text, problems)
+                question = PlanQuestion("correct", parts=corrected, shape=answers.SHAPES["profile"])
             else:
                 return True
         return False
 
-    def _corrected(self, question: PlanQuestion, text: str) -> Thinking:
+    def _corrected(self, question: questions.Question, text: str) -> Thinking:
         """Ask the planner for its one corrected try. Steps that have started stay as they are."""
         run = self._run
         running = [one for one, node in run.state.plan.nodes.items() if node.kind in WORK]
@@ -102,8 +112,12 @@ class Planner:
             *self._problems,
             *([f"These steps run already, don't write them again: {', '.join(running)}."] if running else []),
         ]
-        rest = yield PlanQuestion("correct", questions.correct(question.text, text, problems))
+        rest = yield from asked(run, "correct", questions.correct(question, text, problems))
         if run.concluded:
+            return
+        leaving = answers.way_out(rest) if rest is not None and not running else None
+        if leaving is not None:
+            run.leave(leaving)
             return
         first, self._problems = self._problems, []
         nodes = self._parsed(rest) if rest is not None else ()
@@ -141,8 +155,8 @@ class Planner:
             try:
                 checked = run.admission.check(nodes, known)
             except PlanError as error:
-                asked = self._misfit(nodes, error) if left else None
-                text = (yield asked) if asked is not None else None
+                question = self._misfit(nodes, error) if left else None
+                text = (yield question) if question is not None else None
                 again = self._refitted(nodes, text) if text is not None else None
                 if again is None:
                     self._problems.extend(_problems_of(error))
@@ -157,9 +171,7 @@ class Planner:
         if not isinstance(error, PlanInvalid) or not error.shaped:
             return None
         wrong = [node for node in nodes if node.id in error.misfits]
-        return PlanQuestion(
-            "correct", questions.fit(self._run.goal, wrong, self._run.infos(), error.problems)
-        )
+        return PlanQuestion("correct", parts=questions.fit(self._run.situation(), wrong, error.problems))
 
     def _refitted(self, nodes: Sequence[PlanNode], text: str) -> tuple[PlanNode, ...] | None:
         """Return the steps with the parameters that `text` gives for some of them; None if it can't be read."""
@@ -178,8 +190,7 @@ class Planner:
         """Continue after the planner was cut off. Steps that it wrote stand, even if it writes them again."""
         run = self._run
         reason = "the plan was cut off while it was being written"
-        asked = questions.replan(run.goal, run.infos(), run.state, reason, run.briefing)
-        text = yield PlanQuestion("plan", asked)
+        text = yield from asked(run, "plan", questions.replan(run.situation(), reason))
         if text is None or run.concluded:
             return
         try:
@@ -196,16 +207,18 @@ class Planner:
         """Ask for further steps to replace those that have not run, with one corrected try."""
         run, state = self._run, self._run.state
         self._problems = []
-        question = PlanQuestion(
-            "replan", questions.replan(run.goal, run.infos(), state, reason, run.briefing)
-        )
-        text = yield question
+        question = questions.replan(run.situation(), reason)
+        text = yield from asked(run, "replan", question)
         checked = (yield from self._replanned(text)) if text is not None else None
-        if checked is None and text is not None:
-            correction = questions.correct(question.text, text, self._problems)
-            rest = yield PlanQuestion("correct", correction)
+        leaving = answers.way_out(text) if checked is None and text is not None else None
+        if checked is None and text is not None and leaving is None:
+            rest = yield from asked(run, "correct", questions.correct(question, text, self._problems))
             checked = (yield from self._replanned(rest)) if rest is not None else None
+            leaving = answers.way_out(rest) if checked is None and rest is not None else None
         if run.concluded:  # meanwhile
+            return
+        if leaving is not None:
+            run.leave(leaving)
             return
         if checked is None:
             run.warn("No usable new plan could be had; the old one stands.")
@@ -295,11 +308,9 @@ class Planner:
 
     def _left(self) -> tuple[str, Sequence[PlanNode]]:
         """Return the steps that were read and are still waiting, and the reason for adding them."""
-        run = self._run
         for raw in self._reader.close():
             self._arrived(raw)
-        begun = any(node.kind in WORK for node in run.state.plan.nodes.values())
-        if not begun and not self._held and not self._problems:
+        if not self._begun and not self._held and not self._problems:
             return "planned", self._parsed(self._reader.text)
         nodes = tuple(self._held.values())
         self._held.clear()

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from pydantic import BaseModel
 
 from iact.core.plan.model import PlanNode
+from iact.core.plan.prompt import Part
 from iact.core.ports import JSON
 
 # --- firing nodes ----------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ class Firing(NamedTuple):
 
 QuestionKind = Literal[
     "plan", "correct", "replan", "reflect", "interject", "observe", "patch", "analyze", "judge",
-    "profile", "repair", "reason", "synthesize",
+    "profile", "repair", "reason", "synthesize", "compact",
 ]  # fmt: skip
 
 
@@ -88,6 +89,7 @@ ROLES: Final[Mapping[QuestionKind, str]] = {
     "plan": "smart", "correct": "smart", "replan": "smart", "profile": "smart", "repair": "smart",
     "analyze": "smart", "reason": "smart",
     "reflect": "fast", "interject": "fast", "observe": "fast", "patch": "fast", "judge": "fast", "synthesize": "fast",
+    "compact": "fast",
 }  # fmt: skip
 """Which model answers which question, unless the plan's limits say otherwise. Inventing steps, or judging the whole of
 a goal, needs the better model; looking at evidence does not (KAIJU, section 6; DAG mode, model roles).
@@ -96,17 +98,21 @@ a goal, needs the better model; looking at evidence does not (KAIJU, section 6; 
 
 @dataclass(frozen=True, slots=True)
 class PlanQuestion:
-    """One self-contained model call over task-focused evidence.
-
-    `node`: id of the node that represents it in the plan; "" if none. `role`: which model; the plan's run decides it
-    when the question is asked. `shape`: the shape of the answer, if it is data and not prose.
-    """
+    """One self-contained model call over task-focused evidence."""
 
     kind: QuestionKind
-    text: str
+    text: str = ""
+    """What the model reads; the plan's run builds it out of `parts`, for the window of the model that is asked."""
     node: str = ""
+    """The id of the node that represents it in the plan; empty if none does."""
     role: str = ""
+    """Which model; the plan's run decides it when the question is asked."""
     shape: type[BaseModel] | None = None
+    """The shape of the answer, if it is data and not prose."""
+    parts: tuple[Part, ...] = ()
+    """What it is made of."""
+    smaller: bool = False
+    """Whether it is asked once more, smaller, because its endpoint found it too long."""
 
 
 # --- available functions -----------------------------------------------------------------------------------
@@ -130,6 +136,10 @@ class FunctionInfo:
     resolves: Mapping[str, str] | None = None
     """Auto-resolution rules: parameter → expression, see `profile`."""
     body: str = ""
+    signature: str = ""
+    """Its line in a list of functions, as agents read it (`core.context.signature`); empty: it is made from `schema`."""
+    returns: str = ""
+    """What it returns, in a word or two; empty: text."""
     copies: bool = False
     """For a specific call: all that it writes is in the workspace, so it can be made in a copy of the workspace."""
 

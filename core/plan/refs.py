@@ -14,8 +14,8 @@ from typing import Final
 from iact.core.plan.model import WINNER, PlanNode, Ref
 from iact.core.ports import JSON
 
-PLAIN: Final = "stdout"
-"""The name that planners use for what a command printed, which is all of its output."""
+PLAIN: Final = frozenset({"stdout", "output", "text", "result", "content"})
+"""The names that planners use for all of a result that is text."""
 
 
 class MissingField(Exception):
@@ -23,7 +23,7 @@ class MissingField(Exception):
 
 
 def select(output: JSON, path: str) -> JSON:
-    """Return the value at `path` in `output`. Text that holds JSON is parsed, and plain text is its own `stdout`.
+    """Return the value at `path` in `output`. Text that holds JSON is parsed, and plain text is its own `output`.
 
     Raises:
         MissingField: names the missing part of the path.
@@ -33,7 +33,7 @@ def select(output: JSON, path: str) -> JSON:
     for depth, part in enumerate(parts):
         if isinstance(value, str):
             value = _opened(value)
-            if isinstance(value, str) and part == PLAIN:
+            if isinstance(value, str) and part in PLAIN:
                 continue
         if isinstance(value, dict) and part in value:
             value = value[part]

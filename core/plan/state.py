@@ -121,6 +121,10 @@ class NodeRecord:
     """The number of required predecessors that have not executed."""
     serves: list[str] = field(default_factory=list)
     """Ids of the nodes that wait for this one, in order."""
+    failures: list[str] = field(default_factory=list)
+    """The errors of its attempts, oldest first."""
+    arguments: Mapping[str, JSON] | None = None
+    """What its last attempt was carried out with; None if there was none, or in a journal of an older format."""
 
 
 class PlanState:
@@ -232,6 +236,8 @@ class PlanState:
             record.retries += 1
         if change.detail or change.cause == "lost_race":
             record.error = change.detail
+        if change.cause in ("transient", "interrupted", "broke") and change.detail:
+            record.failures.append(change.detail)
         if target in TERMINAL:
             if target == "failed":
                 record.rung = "patched" if change.cause == "join_failed" else "retried"

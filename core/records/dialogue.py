@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from iact.core.ports import JSON
 from iact.core.records.content import Content
 from iact.core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
-from iact.core.records.parts import Blob, MemorySource, PlanTerms, Seen, Tokens, Wait
+from iact.core.records.parts import Blob, MemorySource, PlanTerms, Seen, SeenFiles, Tokens, Wait
 from iact.core.records.person import PersonContent
 from iact.core.records.ways import Way
 
@@ -220,6 +220,8 @@ class Spawn(Content):
     """For a plan with a profile: how often calls failed in this user's sessions, by function and argument names."""
     template: Annotated[Outcome[str], Since("1.2")] = ""
     """The content of the kept plan from which it is made."""
+    files: Annotated[Outcome[SeenFiles | None], Since("1.3")] = None
+    """For a plan: the files of the workspace, for whoever writes its steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,6 +180,10 @@ class PlanBounds:
     trust_penalties: tuple[float, ...] = (0.3, 0.15, 0.05, 0.02, 0.05, 0.1)
     report: bool = True
     rates: Mapping[str, RateTerms] | None = None
+    recoveries: Annotated[int, Since("1.3")] = 1
+    """How often one step may be tried again by the recovery rules of a profile."""
+    agent_seconds: Annotated[float, Since("1.3")] = 600.0
+    """The time of an agent step that states none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,6 +239,8 @@ class Ask(Content):
     """Why there is no answer."""
     waits: Annotated[Outcome[tuple[Wait, ...]], Since("1.2")] = ()
     """What delayed the answer of the model's endpoint."""
+    too_long: Annotated[Outcome[bool], Since("1.3")] = False
+    """Whether there is no answer because the question was too long for the endpoint. It is asked once more, smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ class ActionExecutor:
             case "CALL" | "CALL_ASYNC":
                 self.children.call(agent, pending, pending.bound)
             case "PLAN":
-                self.children.plan(agent, pending, pending.bound)
+                await self.children.plan(agent, pending, pending.bound)
             case "WAIT":
                 await self.children.wait(agent, pending, pending.bound)
             case "QUERY":

@@ -10,8 +10,10 @@ from iact.core.errors import UsageError
 from iact.core.language.grammar import Bound
 from iact.core.records.calls import Call, Select
 from iact.core.session.experience import Experience
+from iact.core.session.grounding import Grounding
 from iact.core.session.live import Live
 from iact.core.session.results import record_result, result_of
+from iact.core.session.session_memory import SessionMemory
 from iact.core.session.templates import Templates
 from iact.core.tree import budget
 from iact.core.tree.agent import Agent, Pending
@@ -25,10 +27,19 @@ class ChildCalls:
     """The dialogues between agents of one session. The code that asked for an action starts the child's asyncio
     task."""
 
-    def __init__(self, live: Live, experience: Experience, templates: Templates) -> None:
+    def __init__(
+        self,
+        live: Live,
+        experience: Experience,
+        templates: Templates,
+        memory: SessionMemory,
+        grounding: Grounding,
+    ) -> None:
         self._live = live
         self._experience = experience
         self._templates = templates
+        self._memory = memory
+        self._grounding = grounding
 
     def call(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Send a message to a child, and create the child if it is new."""
@@ -37,9 +48,15 @@ class ChildCalls:
             live.record(child_spawn(agent, bound), path, body=argument_text(bound, "role"))
         self._hand_over(agent, pending, bound, waits=pending.spec.name == "CALL" and agent.plan is None)
 
-    def plan(self, agent: Agent, pending: Pending, bound: Bound) -> None:
+    async def plan(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Hand over a plan, which runs as a node of the tree."""
         live, path, kept = self._live, pending.child, bound.arguments.get("from")
+        if agent.errand is not None:  # it had no turn for which memory was asked
+            await self._memory.recall(agent, live.clock.now())
+        files = await self._grounding.listing(live.tree, agent)
+        if pending not in agent.actions:
+            return  # it was cancelled meanwhile
+
         if path not in live.tree.agents:
             spawn = plan_spawn(agent, bound)
             if isinstance(kept, str):
@@ -56,6 +73,7 @@ class ChildCalls:
                 spawn = replace(spawn, template=template)
             if spawn.plan is not None and spawn.plan.mode == "profile":
                 spawn = replace(spawn, history=self._experience.rates() or None)
+            spawn = replace(spawn, files=files)
             live.record(spawn, path)
         self._hand_over(agent, pending, bound, waits=True)
 

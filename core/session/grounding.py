@@ -30,6 +30,8 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.tree import Tree
 
 _TOLD: Final = 12
+_LISTED: Final = 40
+"""How many files are named to whoever plans."""
 _MOST: Final = 2_000
 """How many entries are inspected at most; the rest of a larger folder stays unknown."""
 _DEEPEST: Final = 12
@@ -74,6 +76,12 @@ class Grounding:
         known.newest, known.turn = now, agent.turn
         return _difference(known.files, now)
 
+    async def listing(self, tree: Tree, agent: Agent) -> SeenFiles | None:
+        """The files that there are, newest first, for whoever plans what an agent wants; None if it may not know them."""
+        if not _concerns(tree, agent) or _hidden(tree, agent):
+            return None
+        return _difference({}, await asyncio.to_thread(_walked, self._folder), most=_LISTED)
+
 
 def _told_before(agent: Agent, now: Mapping[str, Stamp]) -> Mapping[str, Stamp]:
     """Of the files that there are now, those that an agent of a reopened session was told of in its last turn."""
@@ -99,12 +107,12 @@ def _hidden(tree: Tree, agent: Agent) -> bool:
     return bool(untrusted(join([shared.files, *shared.writing.values()])) - agent.labels)
 
 
-def _difference(before: Mapping[str, Stamp], now: Mapping[str, Stamp]) -> SeenFiles | None:
+def _difference(before: Mapping[str, Stamp], now: Mapping[str, Stamp], most: int = _TOLD) -> SeenFiles | None:
     fresh = {path: stamp for path, stamp in now.items() if before.get(path) != stamp}
     gone = sorted(before.keys() - now.keys()) if len(now) < _MOST else []
     if not fresh and not gone:
         return None
-    newest = heapq.nsmallest(_TOLD, fresh, key=lambda path: (-fresh[path][1], path))
+    newest = heapq.nsmallest(most, fresh, key=lambda path: (-fresh[path][1], path))
     return SeenFiles(
         new=tuple(SeenFile(path_names.encode(path), fresh[path][0]) for path in newest),
         more=len(fresh) - len(newest),

@@ -22,6 +22,7 @@ from pydantic import BaseModel
 
 from iact.core.context.tokens import estimate
 from iact.core.errors import JournalUnwritable, ModelError, StructuredFailed, lone
+from iact.core.models.failures import ContextTooLong
 from iact.core.models.roles import Models
 from iact.core.models.structured import structured
 from iact.core.plan.model import PlanError
@@ -281,7 +282,7 @@ class _Running:
     async def _ask(self, thought: int, asking: Asking) -> None:
         """Put a question to a model, and record its answer, or why there is none."""
         answer = _Answer(ModelCall(self._live, self._plan.path))
-        over = False
+        over = too_long = False
         try:
             failed = ""
             try:
@@ -292,6 +293,9 @@ class _Running:
                         await self._fill_in(asking.question, asking.question.shape, answer)
                     else:
                         await self._stream(thought, asking, answer)
+            except ContextTooLong as error:
+                failed, too_long = str(error), True
+                self._learn()  # so that it can be made to fit
             except ModelError as error:
                 failed = str(error)
             except JournalUnwritable:
@@ -301,7 +305,7 @@ class _Running:
                 failed = f"({type(error).__name__}: {error})"
             over = True
             if self._plan.active and self._run.asking.get(thought) is asking:
-                self._answered(thought, asking, answer, failed)
+                self._answered(thought, asking, answer, failed, too_long=too_long)
         finally:
             del self._asking[thought]
             self.stirred.set()
@@ -376,10 +380,13 @@ class _Running:
         if plan.account.left * 2 < cost:
             raise ModelError("The budget of tokens is used up.")
 
-    def _answered(self, thought: int, asking: Asking, answer: _Answer, failed: str) -> None:
+    def _answered(
+        self, thought: int, asking: Asking, answer: _Answer, failed: str, *, too_long: bool
+    ) -> None:
         question = asking.question
         usage = answer.usage("" if failed and not answer.text else question.text)
-        ask = answer_to(self._live.tree, thought, question, usage, failed, tuple(answer.call.waits))
+        waits = tuple(answer.call.waits)
+        ask = answer_to(self._live.tree, thought, question, usage, failed, waits, too_long=too_long)
         self._live.record(ask, self._plan.path, body="" if failed else answer.text)
 
 

@@ -125,6 +125,7 @@ class Session:
         self._group: asyncio.TaskGroup | None = None
         self._leaving: asyncio.Task[None] | None = None
         memory = SessionMemory(live, services.memory)
+        self._grounding = grounding = Grounding(files.folder)
         self._monitor = Monitor(live, services.authorities)
         waits, seconds = PersonWaits(live), services.authorities.seconds
         attended = services.authorities.attended
@@ -140,12 +141,12 @@ class Session:
             FrontEndTools(live, self._forms),
         )  # fmt: skip
         actions = ActionExecutor(
-            ChildCalls(live, services.experience, services.templates),
+            ChildCalls(live, services.experience, services.templates, memory, grounding),
             MemoryActions(live, scheduler, memory),
             functions,
         )
         self._planning = PlanRunner(scheduler, services.models, actions, copies)
-        self._turns = turns = Turns(scheduler, services.models, memory, Grounding(files.folder))
+        self._turns = turns = Turns(scheduler, services.models, memory, grounding)
         self._routing = Routing(scheduler, services.models)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing, layers)
 
@@ -818,10 +819,11 @@ class Session:
         way, why = check_plan(text, tree.registry("/"), mode, given)
         if why and way == "profile":
             given["climb"] = 1
-        path = free_path(tree, "/", name)
         terms = PlanTerms(mode=way, options=given, thinks=thinks, chosen=why, first=first)
         history = (self._services.experience.rates() or None) if way == "profile" else None
-        live.record(Spawn(caller="/", plan=terms, history=history), path)
+        files = await self._grounding.listing(tree, root)
+        path = free_path(tree, "/", name)
+        live.record(Spawn(caller="/", plan=terms, history=history, files=files), path)
         tokens = budget.share(tree, root, tree.agents[path], waits=True)
         begun = live.record(signed(StartPlan(by="user", plan=terms, budget=tokens)), path, body=text)
         self._scheduler.drive(path)

@@ -39,12 +39,26 @@ class Heard:
         return replace(self, variable=variable)
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer of the agent to its caller."""
+
+    heard: int
+    """How many messages it had heard by then."""
+    text: str
+    labels: Labels = NOTHING
+    """The sources of all that it had read by then."""
+
+
 @dataclass(slots=True)
 class Chronicle:
     """What happened to an agent, for the time when its history is cut (`core.tree.chronicle`)."""
 
     heard: list[Heard] = field(default_factory=list)
     """The messages of its caller and of people, oldest first."""
+
+    answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=_CALLS))
+    """Its answers to its caller, oldest first."""
 
     done: deque[str] = field(default_factory=lambda: deque(maxlen=_CALLS))
     """Its calls, a line each with the outcome, oldest first."""
@@ -57,7 +71,9 @@ class Chronicle:
 
     def copy(self) -> Chronicle:
         """Return an independent copy."""
-        return Chronicle(list(self.heard), self.done.copy(), self.replies.copy(), dict(self.files))
+        return Chronicle(
+            list(self.heard), self.answers.copy(), self.done.copy(), self.replies.copy(), dict(self.files)
+        )
 
 
 @dataclass(slots=True)
@@ -87,6 +103,8 @@ class AgentContext:
     """Those whose instance is gone since its last turn, because its session was left."""
     moved: dict[str, str] = field(default_factory=dict)
     """What its next state line says about the states of modules, by module."""
+    remembered: tuple[str, ...] = ()
+    """What memory recalled for its last turn, line by line."""
     told: Told | None = None
     """What the history says about the state; None where the next tail must be complete."""
     full_told: bool = False

@@ -507,6 +507,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
             )
         for block in blocks:
             name_block(agent, block)
+    chronicle.note_answer(agent, record, reply)
     agent.actions, agent.answer = [], None
     tree.rest(
         agent, "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"

@@ -63,7 +63,7 @@ from iact.core.tree.expectations import expect, expect_said
 from iact.core.tree.interpret import has_output, result_value
 from iact.core.tree.mail import Incoming
 from iact.core.tree.mismatch import mismatch
-from iact.core.tree.plan_briefing import briefing_of, read_of_briefing
+from iact.core.tree.plan_briefing import brief, window_of
 from iact.core.tree.plan_checks import Functions, copied_in, judge_in
 from iact.core.tree.plan_report import answer_of, diagnosis_of, ending_from, ending_of, reply_of, report
 from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, StepOutcome, seconds, variable_of
@@ -100,6 +100,7 @@ def made(spawn: Spawn) -> PlanRun | None:
         terms.thinks,
         terms,
         experience=spawn.history or {},
+        files=spawn.files,
         template=spawn.template,
     )
 
@@ -125,10 +126,12 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
     plan.turn = record.n
     run.heard = seconds(record.at)
     if tree.derives_plans:
-        run.given = mentions(text, caller.table)
+        told = mentions(text, caller.table)
+        # Its steps may name any of them; what is named nowhere is read by nobody.
+        run.given = {**told, **dict(reversed(caller.table.listed()))} if tree.follows_1_3 else told
         for name, value in run.given.items():
             plan.table.define(name, value)
-        origin.read(plan, read_of_briefing(tree, run.given))
+        origin.read(plan, brief(tree, run, caller, told))
     return plan
 
 
@@ -174,8 +177,9 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
             answers=tuple(past.answers),
             first=run.terms is not None and run.terms.first,
             taken_up=working,
-            briefing=briefing_of(tree, run),
             follows_1_3=tree.follows_1_3,
+            briefing=run.briefing,
+            window=partial(window_of, tree),
         )
     except PlanError as error:
         run.invalid = str(error)
@@ -211,7 +215,7 @@ def _limits(tree: Tree, run: PlanRun) -> PlanLimits:
         nodes=bounds.nodes,
         model_calls=bounds.calls,
         wall_clock=min(tree.bounds.activation, bounds.seconds),
-        node_timeout=None,
+        node_timeout=bounds.agent_seconds,
         human_timeout=_NEVER,
         patches=bounds.patches,
         replans=bounds.replans,
@@ -534,7 +538,7 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
     run, machine = _machine_of(plan, record)
     thought, failed = ask.thought, ask.failed
     asking = _asking_of(run, record, thought)
-    expected = answer_to(tree, thought, asking.question, ask.usage, failed, ask.waits)
+    expected = answer_to(tree, thought, asking.question, ask.usage, failed, ask.waits, too_long=ask.too_long)
     expect_said(tree, record, expected, "" if failed else record.body)
     at = run.at(record.at)
     rest = _rest_of(asking, record) if asking.pieces and not failed else ""
@@ -542,11 +546,18 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
     with telling(tree, plan, run):
         if rest:
             machine.piece(thought, rest, at)
-        machine.answered(thought, None if failed else record.body, failed, at)
+        machine.answered(thought, None if failed else record.body, failed, at, too_long=ask.too_long)
 
 
 def answer_to(
-    tree: Tree, thought: int, question: PlanQuestion, usage: Tokens, failed: str, waits: tuple[Wait, ...]
+    tree: Tree,
+    thought: int,
+    question: PlanQuestion,
+    usage: Tokens,
+    failed: str,
+    waits: tuple[Wait, ...],
+    *,
+    too_long: bool = False,
 ) -> said.Ask:
     """Build the record of an answer to a question."""
     role = role_of(tree, question)
@@ -560,6 +571,7 @@ def answer_to(
         node=question.node,
         failed=failed,
         waits=waits,
+        too_long=too_long,
     )
 
 

@@ -94,6 +94,7 @@ def take_turn(
     origin.read(agent, prepared.sources)
     if prepared.seen.files is not None:  # anyone who could write there chose the names
         origin.read(agent, tree.shared.files | join(tree.shared.writing.values()))
+    agent.context.remembered = agent.mail.recalled or agent.context.remembered
     agent.mail.take(prepared.took)
     if agent.mail.refused:
         tree.refused[record.n] = tuple(agent.mail.refused)

@@ -11,9 +11,11 @@ from iact.core.language import labels
 from iact.core.language.variables import Table, text_value
 from iact.core.modules.outcome_reader import exit_status
 from iact.core.records.calls import Result
+from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
+from iact.core.tree import origin
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.agent_context import Chronicle, Heard
+from iact.core.tree.agent_context import Answered, Chronicle, Heard
 from iact.core.tree.mail import Incoming
 
 _SHORT: Final = 600
@@ -36,6 +38,13 @@ def hear(agent: Agent, message: Incoming) -> None:
         said = labels.inline(message.text, _LINE)
         how = "" if message.status == "ok" else f" ({message.status})"
         chronicle.replies.append(f"{message.child}{how}: {said}")
+
+
+def note_answer(agent: Agent, record: Record, reply: Reply) -> None:
+    """Note the agent's answer to its caller."""
+    if agent.plan is None and reply.status in ("ok", "bound") and record.body.strip():
+        chronicle = agent.context.chronicle
+        chronicle.answers.append(Answered(len(chronicle.heard), record.body, origin.by(agent)))
 
 
 def note_result(agent: Agent, pending: Pending, record: Record, result: Result) -> None:

@@ -11,21 +11,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final, Literal
 
 from iact.core.context import values
-from iact.core.gate.provenance import Labels, join
+from iact.core.context.tokens import Calibration
+from iact.core.gate.provenance import NOTHING, Labels, join
 from iact.core.language.grammar import Bound
-from iact.core.language.labels import describe
+from iact.core.language.labels import describe, path, size
 from iact.core.language.variables import Value, text_value
 from iact.core.plan import questions
-from iact.core.plan.briefing import Briefing, KnownValue
+from iact.core.plan.briefing import Briefing, Exchange, KnownValue
 from iact.core.plan.contracts import as_text
 from iact.core.plan.model import PlanNode
+from iact.core.plan.prompt import UNLIMITED
 from iact.core.ports import JSON
+from iact.core.records.parts import SeenFiles
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.plan_run import PlanRun, variable_of
 from iact.core.tree.tree import Tree
+
+_EXCHANGES: Final = 12
+"""The most messages before the request that are told, the newest ones."""
+
+_VARIABLES: Final = 20
+"""The most variables of the caller that are named though the plan doesn't mention them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +56,75 @@ def in_full(tree: Tree, value: Value) -> str | None:
     return None if text is None else text.replace("\n", "\n    ")
 
 
-def briefing_of(tree: Tree, run: PlanRun) -> Briefing:
-    """What the models that write or judge a plan's steps are told, in addition to its goal."""
-    known = tuple(
-        KnownValue(describe(name, value), in_full(tree, value)) for name, value in run.given.items()
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A message of a dialogue."""
+
+    who: Literal["person", "agent"]
+    text: str
+    labels: Labels
+
+
+def brief(tree: Tree, run: PlanRun, caller: Agent, told: Mapping[str, Value]) -> Labels:
+    """Fix what the models that write or judge a plan's steps are told, and return the labels of what they read by that.
+
+    `told`: the values that the plan mentions. Those of which content is shown are tainting, as is what was said before.
+    """
+    root = tree.root
+    before, words = _dialogue(root)
+    if caller is not root:
+        # What its caller was asked is part of the conversation, and the person's words are still the root's.
+        heard = caller.context.chronicle.heard
+        before = [*before, *(_Said("person", message.text, message.labels) for message in heard[-1:])]
+    shown = before[-_EXCHANGES:]
+
+    known = [KnownValue(describe(name, value), in_full(tree, value)) for name, value in told.items()]
+    others = [name for name, _ in caller.table.listed() if name not in told]
+    known += [KnownValue(describe(name, caller.table[name])) for name in others[:_VARIABLES]]
+    files = run.files or SeenFiles()
+    run.briefing = Briefing(
+        datetime.fromtimestamp(run.heard, UTC).strftime("%A, %Y-%m-%d"),
+        known=tuple(known),
+        models=tuple(sorted(tree.roles)),
+        words=tuple(said.text for said in words) or _program(run, caller),
+        summary=root.context.cut_note,
+        conversation=tuple(Exchange(said.who, said.text) for said in shown),
+        files=tuple(f"{path(file.path)} ({size(file.size)})" for file in files.new),
+        more_files=files.more,
+        memory=caller.mail.recalled or caller.context.remembered,
     )
-    day = datetime.fromtimestamp(run.heard, UTC).strftime("%A, %Y-%m-%d")
-    return Briefing(day, known=known, models=tuple(sorted(tree.roles)))
+    values = join(value.labels for value in told.values() if in_full(tree, value) is not None)
+    names = tree.shared.files | join(tree.shared.writing.values()) if run.files is not None else NOTHING
+    return join([values, names, *(said.labels for said in (*shown, *words))])
 
 
-def read_of_briefing(tree: Tree, given: Mapping[str, Value]) -> Labels:
-    """The labels of what a briefing shows of these values."""
-    return join(value.labels for value in given.values() if in_full(tree, value) is not None)
+def _dialogue(root: Agent) -> tuple[list[_Said], list[_Said]]:
+    """What was said between the person and the root before the present request, and the request, each oldest first."""
+    chronicle = root.context.chronicle
+    before: list[_Said] = []
+    place = 0
+    for answer in chronicle.answers:
+        before += [
+            _Said("person", heard.text, heard.labels) for heard in chronicle.heard[place : answer.heard]
+        ]
+        before.append(_Said("agent", answer.text, answer.labels))
+        place = answer.heard
+    if not root.active:  # the plan was begun by itself: everything is said before it
+        return before, []
+    return before, [_Said("person", heard.text, heard.labels) for heard in chronicle.heard[place:]]
+
+
+def _program(run: PlanRun, caller: Agent) -> tuple[str, ...]:
+    """The words of a person who began a plan without a dialogue."""
+    return (run.source.goal,) if caller.caller == "user" and run.source.goal and not caller.active else ()
+
+
+def window_of(tree: Tree, role: str) -> int:
+    """The tokens that the model of a role can read, as our estimate counts them."""
+    known = tree.roles.get(role) or tree.roles.get("smart")
+    if known is None or known.context <= 0:
+        return UNLIMITED
+    return int(known.context / tree.calibrations.get(role, Calibration()).factor)
 
 
 def task_of(

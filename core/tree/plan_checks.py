@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from iact.core.context.signature import line
 from iact.core.errors import UsageError
 from iact.core.gate.impact import RUNS_ON
 from iact.core.gate.judge import judge_call
@@ -111,6 +112,8 @@ def _info(spec: ActionSpec, rated: Collection[str]) -> FunctionInfo:
         idempotent=spec.idempotent or spec.impact == 0,
         body=spec.body or "",
         endpoint=spec.name if spec.name in rated else spec.module or "",
+        signature=line(spec),
+        returns="JSON" if "json" in spec.returns else spec.returns,
     )
 
 

@@ -9,6 +9,7 @@ restart.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import deque
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from typing import Final
 
 from iact.core.gate.provenance import NOTHING, Labels
 from iact.core.language.variables import Value
+from iact.core.plan.briefing import NOTHING as NOT_BRIEFED
+from iact.core.plan.briefing import Briefing
 from iact.core.plan.machine import PlanMachine
 from iact.core.plan.model import WORK
 from iact.core.plan.model import PlanGraph as Steps
@@ -25,7 +28,7 @@ from iact.core.plan.protocol import Outcome, PlanQuestion
 from iact.core.plan.result import Status
 from iact.core.plan.state import NodeRecord, PlanState
 from iact.core.ports import JSON
-from iact.core.records.parts import PlanTerms
+from iact.core.records.parts import PlanTerms, SeenFiles
 from iact.core.records.plans import Extend, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
 from iact.core.records.session import Notice
 from iact.core.tree.mail import Incoming
@@ -129,6 +132,10 @@ class PlanRun:
     history: PlanHistory = field(default_factory=PlanHistory)
     experience: Mapping[str, float] = field(default_factory=dict)
     """How often calls failed before this plan, by function and names of arguments."""
+    files: SeenFiles | None = None
+    """The files of the workspace when it began."""
+    briefing: Briefing = NOT_BRIEFED
+    """What the models that think about it are told, fixed when it was handed over."""
     invalid: str = ""
     cancelled: str = ""
     fault: Exception | None = None
@@ -198,6 +205,8 @@ def seconds(time: str) -> float:
 
 
 def variable_of(node: str) -> str:
-    """The name of the variable that holds a step's result."""
+    """The name of the variable that holds a step's result. Names of variables are ASCII, ids of steps are of any script."""
     name = _UNFIT.sub("_", node)
-    return f"step_{name}" if name[:1].isdigit() else name
+    if not node.isascii():
+        name = f"{name.strip('_')}_{hashlib.sha256(node.encode()).hexdigest()[:6]}".lstrip("_")
+    return f"step_{name}" if name[:1].isdigit() or not node.isascii() else name

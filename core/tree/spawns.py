@@ -48,6 +48,8 @@ def expect_spawn(tree: Tree, record: Record, caller: Agent, spawn: Spawn) -> Non
         right = replace(right, history=spawn.history)
     if "from" in pending.bound.arguments:  # only the world can say what a kept plan holds
         right = replace(right, template=spawn.template)
+    if right.plan is not None:  # and what files there are
+        right = replace(right, files=spawn.files)
     expect_content(tree, record, right)
     role = "" if spawn.plan is not None else argument_text(pending.bound, "role")
     expect(tree, record, record.body == role, "gives its child another role than its caller did")

@@ -123,6 +123,7 @@ _FOR_OTHERS: Final = (
     "iact/models/giving_up.py",
     "core/plan/answers.py",
     "core/plan/briefing.py",
+    "core/plan/prompt.py",
     "core/plan/modes/profile.py",
     "core/plan/planner.py",
     "core/plan/questions.py",

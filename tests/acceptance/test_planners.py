@@ -54,10 +54,10 @@ def test_a_planner_sees_signatures_the_day_the_constraints_and_what_is_known(sta
     assert "- $hosts (text/plain, 11 B): alpha, beta" in planner, "a short value is told in full"
     assert "- $log (text/plain, 2.2 kB" in planner, "a long one by its name"
     assert f"Today is {_weekday(done.records[0].at)}, {done.records[0].at[:10]}." in planner
-    assert (
-        '- shell.run(command: string (body), timeout: number = 120, language: "bash" | "python" = "bash", '
-        "background: boolean = false, stdin?: "
-    ) in planner
+    assert "- `shell.run <command> timeout=120 language=bash|python background=false" in planner
+    assert "What the person wrote, word for word, the newest last." in planner
+    for one in (planner, judge, reporter):
+        assert "```\nSieh nach.\n```" in one, "everybody reads the person's own words"
     assert "`model` says which model does a step with `agent`: fast, smart; `simple: true` says" in planner
     assert "2 to 6 steps" in planner
     assert "in the language of the goal" in planner
@@ -155,7 +155,8 @@ def test_a_patch_answers_with_a_diagnosis_which_is_in_the_journal(stage: Stage) 
         "results are told with their parameters"
     )
     assert "Be kind." in asked.last
-    assert "- shell.run(command: string" in asked.last
+    assert "- `shell.run <command> timeout=120" in asked.last
+    assert "- others, of which nothing was needed so far: " in asked.last
     assert asked.body["response_format"] is not None, "the strictest form is asked for first"
     (patch,) = [one for one in done.records if one.kind == "node" and one.fields.get("diagnosis")]
     assert patch.fields["diagnosis"] == {
@@ -167,17 +168,14 @@ def test_a_second_patch_sees_what_was_tried_before(stage: Stage) -> None:
     def about(request: Request) -> str:
         if "step failed" not in request.last:
             return CONCLUDED
-        if "Tried before it, in vain" in request.last:
+        if "It is itself in the place of a." in request.last:
             return '{"cause": "nothing helps", "action": "give_up", "confidence": 0.7}'
         return json.dumps({"steps": [{"id": "b", "call": "shell.run", "params": {"command": "exit 5"}}]})
 
     endpoint = stage.endpoint(answers(plan(shell("a", "exit 4")), "Done.", about=about))
     done = stage.product(endpoint).ask("Look.")
     second = questions(endpoint)[1].last
-    assert (
-        'Tried before it, in vain:\n## a: shell.run {"command": "exit 4"}\nError: The exit status is 4'
-        in second
-    )
+    assert '## a: shell.run {"command": "exit 4"}\n(replaced by b)\nError: The exit status is 4' in second
     (given_up,) = [one for one in done.records if one.kind == "node" and one.fields.get("diagnosis")]
     assert given_up.fields["diagnosis"]["action"] == "give_up"  # type: ignore[index,call-overload]
 
@@ -310,9 +308,9 @@ def test_a_profile_is_asked_for_with_all_that_planners_are_told(stage: Stage) ->
     first, report = questions(endpoint)
     assert "What the caller demands of it:\n- Change nothing." in first.last
     assert "Today is " in first.last
-    assert "- shell.run(command: string (body)" in first.last
+    assert "- `shell.run <command>" in first.last
     assert "response_format" in first.body
-    assert 'a: shell.run {"command": "echo one"}\nResult:\none' in report.last
+    assert 'a: shell.run {"command": "echo one"}\nResult: one' in report.last
     told = next(one.body for one in done.records if one.kind == "reply" and one.agent == "/look")
     assert "Assumed, and not checked:\n- the shell is there" in told
 

@@ -135,7 +135,7 @@ def test_a_goal_is_planned_and_run(stage: Stage) -> None:
 def test_a_profile_of_a_goal_and_of_steps_that_somebody_wrote_is_there_for_programs(
     stage: Stage, written: bool
 ) -> None:
-    answers = {"Answer the task": "It is [one] and [two].", "where it may break": PROFILE}
+    answers = {"Answer the task": "It is one [one] and two [two].", "where it may break": PROFILE}
     model = Model(answers)
     product = stage.product(stage.endpoint(model))
     file = stage.folder / "plan.yaml"
@@ -149,7 +149,8 @@ def test_a_profile_of_a_goal_and_of_steps_that_somebody_wrote_is_there_for_progr
     assert {"risk", "components", "route", "rules", "trust", "verification", "flags"} <= found.keys()
     assert set(found["components"]) == {"schema", "planning", "method", "scale", "history"}
     assert 0 < found["trust"] <= 1
-    assert told["result"] == "It is [one] and [two]."
+    assert found["unsupported"] == []
+    assert told["result"] == "It is one and two."
     assert told["nodes"]["one"]["output"].strip() == "one"
     replayed(product, _journal(told))
 

@@ -5,14 +5,15 @@ A mode is a policy over the plan's state. It starts nothing, asks nothing and kn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from iact.core.plan.answers import Analysis, ReflectionAnswer
 from iact.core.plan.commands import Assessed
 from iact.core.plan.model import WORK, PlanNode
-from iact.core.plan.protocol import FunctionCatalogue, FunctionInfo, PlanQuestion, QuestionKind, StepFailure
+from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKind, StepFailure
+from iact.core.plan.questions import Situation
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import levels
 from iact.core.ports import JSON
@@ -90,6 +91,10 @@ class Mode:
         """What its steps take for granted, in sentences, as far as their author said so."""
         return ()
 
+    def rules_applied(self) -> Mapping[str, Sequence[str]]:
+        """The rules that changed steps, in words, by step."""
+        return {}
+
     def take_told(self) -> Sequence[Assessed]:
         """Return what is new to report about its assessment of the plan since the last call."""
         return ()
@@ -105,9 +110,7 @@ class Mode:
     def interjected(self) -> None:
         """Note that a person's message has changed the task."""
 
-    def opening(
-        self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[PlanNode] = ()
-    ) -> PlanQuestion | None:
+    def opening(self, it: Situation, written: Sequence[PlanNode] = ()) -> PlanQuestion | None:
         """The question that the mode begins with instead of asking for a plan. `written`: existing steps."""
         return None
 
@@ -119,9 +122,7 @@ class Mode:
         """
         return ()
 
-    def question(
-        self, state: PlanState, ask: DueThought, goal: str, infos: Sequence[FunctionInfo]
-    ) -> PlanQuestion:
+    def question(self, ask: DueThought, it: Situation) -> PlanQuestion:
         """The question of an "own" thought."""
         raise NotImplementedError(f"the mode {self.name} asks nothing itself")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from iact.core.plan.answers import ReflectionAnswer
 from iact.core.plan.model import WORK
 from iact.core.plan.modes.base import DueThought, Mode, fresh_work, open_work
 from iact.core.plan.state import PlanState
@@ -18,7 +17,6 @@ class NReflect(Mode):
     def __init__(self, n: int = 4) -> None:
         self._n = max(1, n)
         self._seen: set[str] = set()
-        self._diminishing = 0
 
     def after(self, state: PlanState, node: str) -> DueThought | None:
         fresh = fresh_work(state, self._seen)
@@ -29,14 +27,6 @@ class NReflect(Mode):
     def at_rest(self, state: PlanState) -> DueThought | None:
         fresh = fresh_work(state, self._seen)
         return self._ask(state, fresh, final=not open_work(state)) if fresh else None
-
-    def decided(self, ask: DueThought, verdict: ReflectionAnswer) -> ReflectionAnswer:
-        self._diminishing = self._diminishing + 1 if verdict.diminishing else 0
-        if self._diminishing >= 2:
-            return ReflectionAnswer(
-                "conclude", "Two reflections running saw little progress.", answer=verdict.answer
-            )
-        return verdict
 
     def _ask(self, state: PlanState, fresh: tuple[str, ...], *, final: bool) -> DueThought:
         self._seen.update(fresh)

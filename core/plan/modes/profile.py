@@ -18,7 +18,7 @@ import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, cast
 
@@ -33,7 +33,9 @@ from iact.core.plan.forms import StepForm, node_of, node_to_json
 from iact.core.plan.model import WORK, PlanError, PlanNode, Ref, make_plan
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.base import DueThought, LeaveOut, Mode
-from iact.core.plan.protocol import FunctionCatalogue, FunctionInfo, PlanQuestion, QuestionKind, StepFailure
+from iact.core.plan.prompt import Item, Part, text_part
+from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKind, StepFailure
+from iact.core.plan.questions import Situation
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import PlanInvalid, check, effective_impact
 from iact.core.ports import JSON
@@ -319,21 +321,44 @@ class Verification:
 
 # --- the mode -----------------------------------------------------------------------------------------------
 
-_CITED: Final = re.compile(r"\[([A-Za-z0-9_][A-Za-z0-9_\-]{0,63})\](?!\()")
-"""A step named in square brackets; not a link."""
+_CITED: Final = re.compile(r"[ \t]*(?<!\w)\[(?P<ids>[^\[\]():]{2,200}|\w)\](?!\()")
+"""Steps named in square brackets; not a link, an index, or a box to be ticked."""
 
-_FORM: Final = """Answer with one JSON object only:
-{"steps": [{"id": "a", "call": "FUNCTION", "params": {}, "refs": {"p": {"step": "other", "field": "x.0"}}, "auto": {"q": "EXPRESSION"}, "after": []}],
- "confidence": 0.0 to 1.0, "assumptions": ["…"], "fragile": ["step or point that may break"],
+_RULES_FORM: Final = """ "confidence": 0.0 to 1.0, "assumptions": ["…"], "fragile": ["step or point that may break"],
  "branches": [{"step": "a", "when": "EXPRESSION", "set": {"p": 1}, "skip": false}],
  "recoveries": [{"step": "a", "error": "part of the error's text", "set": {"p": 2}}],
  "replan_when": ["EXPRESSION"]}
-An EXPRESSION reads results by step and field, such as  len(list.items) == 0 or list.total > 100 ;
-it knows and, or, not, ==, !=, <, <=, >, >=, in, contains, len(), empty(), exists(), failed(STEP), lower(), number()."""
+- `auto`: a parameter whose value an EXPRESSION gives just before the step runs.
+- `branches`: if the EXPRESSION holds just before `step` runs, its parameters are changed (`set`), or it is left out (`skip`).
+- `recoveries`: if `step` fails with an error that contains this text, it is tried again with these parameters.
+- `replan_when`: if one of these holds at the end, the workflow has not reached what it is for.
+- An EXPRESSION reads results by step and field, and knows and, or, not, ==, !=, <, <=, >, >=, in, contains, len(), empty(), \
+exists(), failed(STEP), lower(), number(). A result that is text has no fields: `STEP contains "…"`.
 
-_FORM_OF_WRITTEN: Final = "\n".join(
-    line for line in _FORM.splitlines() if not line.startswith('{"steps"')
-).replace(' "confidence"', '{"confidence"', 1)
+Three examples:
+1. Look a word up, and fetch the best hit; the search returns JSON, the page is optional:
+{"steps": [{"id": "hits", "call": "web.search", "params": {"query": "iact"}},
+  {"id": "page", "call": "web.fetch", "auto": {"url": "hits.0.url"}}],
+ "confidence": 0.8, "assumptions": ["the first hit is the right one"], "fragile": ["page: the site may be down"],
+ "branches": [{"step": "page", "when": "empty(hits)", "skip": true}], "replan_when": ["empty(hits)"]}
+2. Read a file that may have another name:
+{"steps": [{"id": "liste", "call": "files.read", "params": {"path": "list.txt"}}], "confidence": 0.6,
+ "recoveries": [{"step": "liste", "error": "no such file", "set": {"path": "lists.txt"}}]}
+3. Count, and write down what was counted, in another text if there was nothing:
+{"steps": [{"id": "数", "call": "shell.run", "params": {"command": "ls | wc -l"}},
+  {"id": "note", "call": "files.write", "params": {"path": "note.txt"}, \
+"refs": {"content": {"step": "数", "template": "{} files"}}}],
+ "confidence": 0.9, "branches": [{"step": "note", "when": "number(数) == 0", "set": {"content": "no files"}}]}"""
+
+_STEPS_FORM: Final = """{"steps": [{"id": "a", "call": "FUNCTION", "params": {}, "refs": {"p": {"step": "other", "field": "x.0"}}, \
+"auto": {"q": "EXPRESSION"}, "after": []}],"""
+
+_FORM: Final = f"""Answer with one JSON object only:
+{_STEPS_FORM}
+{_RULES_FORM}"""
+
+_FORM_OF_WRITTEN: Final = f"""Answer with one JSON object only:
+{{{_RULES_FORM.lstrip()}"""
 
 
 @dataclass(slots=True)
@@ -380,24 +405,61 @@ class Profile(Mode):
         self._log = _Log()
         self._reported = False
         self._penalties: Mapping[str, float] = {}
+        self._issues_before: tuple[str, ...] = ()
+        """What went wrong in the workflow before it was corrected."""
+        self._assumed_before: tuple[str, ...] = ()
+        """What that workflow took for granted, which its results still rest on."""
+        self._before_repair: dict[str, JSON] | None = None
+        """The facts about that workflow, for programs; None if none was corrected."""
+        self._unsupported: Sequence[str] = ()
+        """What is wrong with the citations of the report."""
 
     @property
     def assumed(self) -> Sequence[str]:
-        return self.profile.assumptions if self.profile is not None else ()
+        now = self.profile.assumptions if self.profile is not None else ()
+        return tuple(dict.fromkeys((*self._assumed_before, *now)))
 
-    def opening(
-        self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[PlanNode] = ()
-    ) -> PlanQuestion | None:
+    def rules_applied(self) -> Mapping[str, Sequence[str]]:
+        applied: dict[str, list[str]] = {}
+        for fired in self._log.fired:
+            applied.setdefault(fired.node, []).append(fired.rule)
+        return applied
+
+    def opening(self, it: Situation, written: Sequence[PlanNode] = ()) -> PlanQuestion | None:
         self._written = written
+        told = (*questions.request(it), *questions.surroundings(it), self._history_part(it))
+        functions = questions.offered(it)
         if written:
             steps = "\n".join(json.dumps(node_to_json(node), ensure_ascii=False) for node in written)
-            text = f"Say of a written workflow where it may break. Its steps stay as they are.\n\nTask: {goal}\n\n"
-            return PlanQuestion(
-                "profile",
-                f"{text}Steps:\n{steps}\n\nFunctions:\n{questions.functions(infos)}\n\n{_FORM_OF_WRITTEN}",
+            parts = (
+                text_part(
+                    "task", "Say of a written workflow where it may break. Its steps stay as they are."
+                ),
+                *told,
+                text_part("steps", f"Steps:\n{steps}", share=2),
+                functions,
+                text_part("form", _FORM_OF_WRITTEN),
             )
-        text = f"Write the whole workflow for a task, and where it may break.\n\nTask: {goal}\n\n"
-        return PlanQuestion("profile", f"{text}Functions:\n{questions.functions(infos)}\n\n{_FORM}")
+            return PlanQuestion("profile", parts=parts)
+        parts = (
+            text_part("task", "Write the whole workflow for a task, and where it may break."),
+            *told,
+            functions,
+            text_part("form", _FORM),
+            text_part("ways", questions.WAYS),
+        )
+        return PlanQuestion("profile", parts=parts)
+
+    def _history_part(self, it: Situation) -> Part:
+        """How such calls went in this user's earlier sessions (PTR, equation 4: the historical summary H)."""
+        names = {info.name for info in it.infos}
+        lines = [
+            f"- {shape}: {rate:.0%} of the calls failed"
+            for shape, rate in sorted(self._history.items())
+            if shape.partition("(")[0] in names
+        ]
+        head = "How such calls went in earlier sessions:"
+        return Part("attempts", head if lines else "", tuple(map(Item, lines)), share=0.5)
 
     def opened(self, text: str, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
         self._openings += 1
@@ -448,7 +510,9 @@ class Profile(Mode):
     def recover(
         self, state: PlanState, node: str, failure: StepFailure, arguments: dict[str, JSON]
     ) -> dict[str, JSON] | None:
-        if self.profile is None or node in self._log.recovered or failure.kind == "incomplete":
+        if self.profile is None or failure.kind == "incomplete":
+            return None
+        if self._log.recovered.count(node) >= self._bounds.recoveries:
             return None
         for rule in self.profile.recoveries:
             if rule.step in ("", node) and rule.error.lower() in failure.message.lower():
@@ -483,6 +547,8 @@ class Profile(Mode):
             "issues": list(trusted.issues) if trusted else [],
             "flags": list(trusted.flags) if trusted else [],
             "repaired": self.repaired,
+            "unsupported": list(self._unsupported),
+            "before_repair": self._before_repair,
             "climbed": self._above.name if self._above is not None else None,
         }  # fmt: skip
         return {"profile": found}
@@ -540,6 +606,9 @@ class Profile(Mode):
             return self._above.at_rest(state)
         if repair:
             self.repaired = True
+            before = self.facts()["profile"]
+            self._before_repair = before if isinstance(before, dict) else None
+            self._issues_before, self._assumed_before = found.issues, self.profile.assumptions
             return DueThought("own", reason="repair", final=True)
         self._reported = True
         return DueThought("own", reason="report", final=True)
@@ -560,24 +629,61 @@ class Profile(Mode):
         if self._above is not None:
             self._above.interjected()
 
-    def question(
-        self, state: PlanState, ask: DueThought, goal: str, infos: Sequence[FunctionInfo]
-    ) -> PlanQuestion:
-        assert self.verification is not None
-        found = questions.evidence(questions.work(state))
-        issues = "\n".join(f"- {one}" for one in self.verification.issues) or "- none"
+    def question(self, ask: DueThought, it: Situation) -> PlanQuestion:
+        issues = "\n".join(f"- {one}" for one in self._all_issues()) or "- none"
+        told = (
+            *questions.request(it),
+            *questions.surroundings(it),
+            self._profile_part(),
+            *questions.course(it),
+        )
         if ask.reason == "repair":
-            return PlanQuestion(
-                "repair",
-                f"A workflow did not go well. Write a corrected one for what is still missing; use new ids; "
-                f"results below can be read by their ids. Do not answer the task.\n\nTask: {goal}\n\n{found}\n\n"
-                f"Problems:\n{issues}\n\nFunctions:\n{questions.functions(infos)}\n\n{_FORM}",
-            )  # fmt: skip
-        return PlanQuestion(
-            "reason",
-            f"Answer the task from these results only. After each claim name its step in square brackets, like [a]. "
-            f"Invent nothing; say what is missing.\n\nTask: {goal}\n\n{found}\n\nCaveats to pass on:\n{issues}",
-        )  # fmt: skip
+            parts = (
+                text_part(
+                    "task",
+                    "A workflow did not go well. Write a corrected one for what is still missing. It is corrected only once: if "
+                    "this one does not go well either, the work ends. Use new ids; results below can be read by their ids. "
+                    "Do not answer the task.",
+                ),
+                *told,
+                text_part("issues", f"Problems:\n{issues}", share=1),
+                questions.offered(it),
+                text_part("form", _FORM),
+                text_part("ways", questions.WAYS),
+            )
+            return PlanQuestion("repair", parts=parts)
+        parts = (
+            text_part(
+                "task",
+                "Answer the task from these results only. After each claim name its step in square brackets, like [a]; the "
+                "brackets are taken out before a person reads it.",
+            ),
+            *told,
+            text_part(
+                "issues", f"What did not go well, to be passed on as far as it matters:\n{issues}", share=1
+            ),
+            text_part("form", questions.REPORT),
+        )
+        return PlanQuestion("reason", parts=parts)
+
+    def _profile_part(self) -> Part:
+        """What the profile says of itself, and how its results are trusted (PTR, equations 35 and 37)."""
+        assert self.profile is not None
+        profile = self.profile
+        lines = [f"- its author was {profile.confidence:.0%} sure of it"]
+        lines += [f"- it takes for granted: {one}" for one in self.assumed]
+        lines += [f"- it may break: {one}" for one in profile.fragile]
+        lines += [f"- its rules: {rule}" for rule in _in_words(profile)]
+        if self._trusted is not None:
+            lines.append(
+                f"- how far its results can be trusted: {self._trusted.trust:.0%} ({self._trusted.verification})"
+            )
+        return Part("known", "About the workflow:", tuple(map(Item, lines)), share=1)
+
+    def _all_issues(self) -> list[str]:
+        """What went wrong, in the workflow that was corrected, too: its caveats do not end with it."""
+        now = self.verification.issues if self.verification is not None else ()
+        return list(dict.fromkeys((*self._issues_before, *now)))
 
     def answered(
         self, state: PlanState, ask: DueThought, text: str | None, catalogue: FunctionCatalogue | None
@@ -594,13 +700,13 @@ class Profile(Mode):
         return (), self._report(state, text)
 
     def _report(self, state: PlanState, text: str | None) -> str | None:
-        """The report with its caveats, whether or not the model passed them on."""
-        assert self.verification is not None
+        """The report as a person reads it: without the ids of the steps that its claims rest on."""
         if text is None or is_empty(text):
             return None
-        lost = [one for one in self.verification.flags if one not in text]
-        lost += _uncited(text, state.in_state("executed"))
-        return "\n\n".join([text.strip(), "\n".join(lost)]) if lost else text.strip()
+        self._unsupported = _uncited(text, state.in_state("executed"))
+        return _CITED.sub(
+            lambda found: "" if _is_citation(found["ids"], state.nodes) else found[0], text
+        ).strip()
 
 
 def _rounded(named: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -628,9 +734,24 @@ def _change_in_words(change: Mapping[str, JSON]) -> str:
     return ", ".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in change.items())
 
 
+def _cited_in(ids: str) -> list[str]:
+    return [one.strip() for one in re.split(r"[,;]", ids) if one.strip()]
+
+
+def _is_citation(ids: str, steps: Container[str]) -> bool:
+    """Whether brackets name steps; a single word that is none is a step that the model thought there was."""
+    cited = _cited_in(ids)
+    return any(one in steps for one in cited) or (len(cited) == 1 and len(ids) > 1 and ids.isalpha())
+
+
 def _uncited(text: str, executed: Collection[str]) -> list[str]:
     """What is wrong with a report's citations: there are none, or they name steps without a result."""
-    cited = dict.fromkeys(_CITED.findall(text))
+    cited = dict.fromkeys(
+        one
+        for found in _CITED.finditer(text)
+        if _is_citation(found["ids"], executed)
+        for one in _cited_in(found["ids"])
+    )
     if not any(one in executed for one in cited):
         return ["No claim in this report names the step that it rests on."] if executed else []
     wrong = [f"[{one}]" for one in cited if one not in executed]

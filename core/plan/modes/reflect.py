@@ -13,7 +13,7 @@ from iact.core.plan.state import PlanState
 
 
 class Reflect(Mode):
-    """A barrier after each wave. Two consecutive reflections that see diminishing progress conclude the plan."""
+    """A barrier after each wave."""
 
     name = "reflect"
     reports = True
@@ -24,7 +24,6 @@ class Reflect(Mode):
         self._seen: set[str] = set()
         self._levels: dict[str, int] = {}
         self._known = (0, 0)
-        self._diminishing = 0
 
     def admits(self, state: PlanState, node: str) -> bool:
         return self._level(state, node) <= self._wave
@@ -47,11 +46,6 @@ class Reflect(Mode):
         )
 
     def decided(self, ask: DueThought, verdict: ReflectionAnswer) -> ReflectionAnswer:
-        self._diminishing = self._diminishing + 1 if verdict.diminishing else 0
-        if self._diminishing >= 2:
-            return ReflectionAnswer(
-                "conclude", "Two reflections running saw little progress.", answer=verdict.answer
-            )
         if verdict.decision == "replan":
             self._wave += 1
         return verdict

@@ -163,8 +163,9 @@ def test_attempts_retries_and_times_are_counted() -> None:
     assert (record.attempts, record.retries) == (3, 2)
     state.apply(NodeChange("a", 7, "succeeded", "running", "executed", 6.0, 3, "", "out", ("x",), "parsed"))
     assert record == NodeRecord(
-        tool("a"), "executed", 7, 3, 2, 2.0, 6.0, "out", ("x",), "", "parsed", "succeeded", "pristine"
-    )
+        tool("a"), "executed", 7, 3, 2, 2.0, 6.0, "out", ("x",), "", "parsed", "succeeded", "pristine",
+        failures=["a reset"],
+    )  # fmt: skip
     assert (state.outputs, state.open) == ({"a": "out"}, 0)
 
 

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iact.core.plan.forms import node_from_json, node_to_json, read_form, read_plan
+from iact.core.plan.forms import (
+    node_from_json,
+    node_to_json,
+    plan_text,
+    read_form,
+    read_plan,
+    step_of,
+)
 from iact.core.plan.model import PlanError, PlanNode, make_plan
 from iact.core.plan.pattern import Pattern
 from iact.core.plan.protocol import FunctionInfo
@@ -50,7 +57,9 @@ def test_the_plan_of_the_design_is_read() -> None:
         ("steps: [{id: a, call: f, retries: many}]", "step 'a' (number 1), field `retries`"),
         ("steps: [{id: a, call: f}, {id: b, call: f, imapct: 1}]", "step 'b' (number 2), field `imapct`"),
         ("steps: [{id: a, call: f}, {id: a, call: f}]", "two steps have the id 'a'"),
-        ("steps: [{id: 'a b', call: f}]", "field `id`"),
+        ("steps: [{id: 'a/b', call: f}]", "field `id`"),
+        ("steps: [{id: '-', call: f}]", "field `id`"),
+        ("steps: [{id: a, call: f, intent: 0}]", "are for a step with `agent:`"),
         ("goal: [", "neither YAML nor JSON (line 2, column 1"),
         ("x: &a [1]\ny: *a", "YAML alias (*name)"),
         ("- 3", "step number 1"),
@@ -318,3 +327,27 @@ def test_before_1_3_it_needed_them() -> None:
 def test_what_can_not_be_read_with_quotes_either_is_refused_as_it_stands() -> None:
     with pytest.raises(PlanError, match=r"line 1"):
         read_plan("goal: Compare: a and b\nsteps:\n  - {id: a, call: [}", id="p")
+
+
+def test_an_id_is_any_word_in_any_script() -> None:
+    text = """
+steps:
+  - {id: 首先, call: f}
+  - {id: "दूसरा कदम", call: f, after: 首先}
+  - {id: größe, call: f, refs: {x: {step: "दूसरा कदम"}}}
+  - {id: 4, call: f, after: [größe]}
+"""
+    nodes = read_plan(text, id="p").nodes
+    assert list(nodes) == ["首先", "दूसरा-कदम", "größe", "4"]
+    assert nodes["größe"].dependencies == ("दूसरा-कदम",)
+    assert dict(read_plan(plan_text("", nodes.values()), id="p").nodes) == dict(nodes)
+
+
+def test_an_agent_step_says_what_its_agent_may_do_and_should_use() -> None:
+    text = (
+        "steps: [{id: a, agent: who, task: Look., intent: 0, scope: 'files.* web.fetch', tools: [web.fetch]}]"
+    )
+    node = read_plan(text, id="p").nodes["a"]
+    assert (node.intent, node.scope, node.tools) == (0, ("files.*", "web.fetch"), ("web.fetch",))
+    assert node_from_json(node_to_json(node)) == node
+    assert read_plan(str({"steps": [step_of(node)]}), id="p").nodes["a"] == node

@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+from iact.core.plan.answers import WayOut
+from iact.core.plan.briefing import Briefing
 from iact.core.plan.forms import read_plan
 from iact.core.plan.limits import PlanLimits
+from iact.core.plan.machine import PlanMachine
 from iact.core.plan.model import PlanNode
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.auto import Features, choose, choose_by_form, choose_for
@@ -16,7 +19,8 @@ from iact.core.plan.modes.base import Mode
 from iact.core.plan.modes.nreflect import NReflect
 from iact.core.plan.modes.orchestrator import Orchestrator
 from iact.core.plan.modes.reflect import Reflect
-from iact.core.plan.protocol import FunctionInfo
+from iact.core.plan.modes.static import Static
+from iact.core.plan.protocol import FunctionInfo, StepFailure, StepSuccess
 from iact.core.plan.state import NodeChange
 from iact.core.plan.validate import levels
 from tests.core.plan.engine import PlanEngine
@@ -76,11 +80,61 @@ def test_a_replan_keeps_what_is_done() -> None:
     assert "replan: need ports" in [one.reason for one in result.versions]
 
 
-def test_two_diminishing_reflections_conclude() -> None:
-    asker = ScriptedAsker({"reflect": ['{"decision": "continue", "progress": "diminishing"}']})
+def test_a_reflection_names_the_steps_that_are_not_needed() -> None:
+    named = '{"decision": "continue", "not_needed": [{"id": "d", "why": "c says it"}, {"id": "nobody"}]}'
+    asker = ScriptedAsker({"reflect": [named, GO_ON]})
     result = run(made(Reflect(), asker).run())
-    assert asker.kinds == ["reflect", "reflect", "synthesize"]
-    assert states(result)["d"] == "skipped"
+    assert states(result)["d"] == "cancelled"
+    assert result.nodes["d"].error == "Not needed any more: c says it"
+    assert states(result)["c"] == "executed"
+
+
+def test_a_step_that_the_person_asked_for_is_not_left_out() -> None:
+    asker = ScriptedAsker({"reflect": ['{"decision": "continue", "not_needed": {"b": "a has it"}}', GO_ON]})
+    plan = read_plan("steps: [{id: a, call: f}, {id: b, call: f, params: {path: b.txt}, after: [a]}]", id="p")
+    machine = PlanMachine(plan, mode=Reflect(), asks=True, briefing=Briefing(words=["Read a.txt and B.txt."]))
+    machine.begin(0.0)
+    machine.attempt_ended("a", StepSuccess("x"), 1.0)
+    machine.answered(1, asker.replies["reflect"][0], "", 2.0)
+    assert machine.run.state.nodes["b"].state == "running"
+    assert "the person asked for it" in machine.run.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "text"),
+    [
+        ("nothing to do: It is there: a.txt.", "nothing to do", "It is there: a.txt."),
+        ("```\nask the person: Which of the two?\n```", "ask the person", "Which of the two?"),
+        (
+            "I can't.\n\n**It can’t be done**: there is no printer.",
+            "it can't be done",
+            "there is no printer.",
+        ),
+    ],
+)
+def test_a_planner_can_answer_without_steps(reply: str, kind: str, text: str) -> None:
+    asker = ScriptedAsker({"plan": [reply]})
+    engine = PlanEngine(
+        read_plan("goal: Look", id="p"), runner=ScriptedRunner(), clock=VirtualClock(), asker=asker
+    )
+    result = run(engine.run())
+    assert asker.kinds == ["plan"], "it is not asked for a correction"
+    assert engine.machine.run.way_out == WayOut(kind, text)  # type: ignore[arg-type]
+    assert result.result == text
+
+
+@pytest.mark.parametrize("question", ["reflect", "observe", "patch"])
+def test_whoever_judges_or_repairs_can_ask_the_person(question: str) -> None:
+    said = '{"decision": "continue", "instead": "ask the person", "say": "Which printer?"}'
+    asker = ScriptedAsker({question: [said]})
+    runner = ScriptedRunner({"a": StepFailure("raised", "no")} if question == "patch" else {})
+    mode = {"reflect": Reflect(), "observe": Orchestrator(), "patch": Static()}[question]
+    engine = made(mode, asker, runner)
+    result = run(engine.run())
+    assert engine.machine.run.way_out == WayOut("ask the person", "Which printer?")
+    assert result.result == "Which printer?"
+    assert result.status != "concluded"
+    assert set(asker.kinds) == {question}, "nothing more is asked"
 
 
 def test_nreflect_does_not_hold_running_branches() -> None:

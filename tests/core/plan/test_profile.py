@@ -73,24 +73,41 @@ def test_a_profile_runs_on_rules_alone_between_its_two_calls() -> None:
     assert mode.route == "guarded"
     assert {f.node.id: f.arguments for f in runner.firings} == {"list": {}, "read": {"path": "a", "n": 9}}
     assert result.nodes["extra"].validation == "left_out"
-    assert result.result == "The file says x [read]."
+    assert result.result == "The file says x."
     assert mode.verification is not None
     assert mode.verification.trust == pytest.approx(1 - 2 * 0.02)
 
 
 @pytest.mark.parametrize(
-    ("reason", "caveat"),
+    ("reason", "shown", "caveat"),
     [
-        ("The file says x [read] and more [list].", ""),
-        ("The file says x.", "No claim in this report names the step that it rests on."),
-        ("The file says x [read], the moon is full [moon].", "Cited without a result behind it: [moon]."),
-        ("See [read](https://example.com).", "No claim in this report names the step that it rests on."),
+        ("The file says x [read] and more [list].", "The file says x and more.", ""),
+        (
+            "The file says x [read, list]. All of it [alle].",
+            "The file says x. All of it.",
+            "Cited without a result behind it: [alle].",
+        ),
+        (
+            "The file says x.",
+            "The file says x.",
+            "No claim in this report names the step that it rests on.",
+        ),
+        (
+            "See [read](https://example.com), or x[0] and - [x].",
+            "See [read](https://example.com), or x[0] and - [x].",
+            "No claim in this report names the step that it rests on.",
+        ),
     ],
 )
-def test_the_report_cites_the_results_or_says_that_it_does_not(reason: str, caveat: str) -> None:
+def test_a_person_reads_no_ids_and_programs_read_what_is_unsupported(
+    reason: str, shown: str, caveat: str
+) -> None:
     runner = ScriptedRunner({"list": StepSuccess({"files": ["a", "b"]})})
-    result, _, _ = profiled(PTR, runner, reason=reason)
-    assert result.result == (f"{reason}\n\n{caveat}" if caveat else reason)
+    result, _, mode = profiled(PTR, runner, reason=reason)
+    assert result.result == shown
+    facts = mode.facts()["profile"]
+    assert isinstance(facts, dict)
+    assert facts["unsupported"] == ([caveat] if caveat else [])
 
 
 def test_a_pure_route_evaluates_no_branch_rules() -> None:
@@ -143,7 +160,16 @@ def test_one_repair_at_most_and_the_caveats_are_carried() -> None:
     assert asker.kinds == ["profile", "repair", "reason"]
     assert mode.verification is not None
     assert mode.verification.repair
-    assert "Caveat: other gave no result." in str(again.result)
+    facts = mode.facts()["profile"]
+    assert isinstance(facts, dict)
+    assert facts["issues"] == ["other gave no result"]
+    before = facts["before_repair"]
+    assert isinstance(before, dict)
+    assert "read gave no result" in str(before["issues"])
+    report = asker.asked[-1].text
+    assert "- read gave no result" in report, "what did not go well in the first workflow is not forgotten"
+    assert "- other gave no result" in report
+    assert str(again.result) == "The file says x."
 
 
 def test_an_inadmissible_profile_is_corrected_once_and_can_still_be_repaired() -> None:

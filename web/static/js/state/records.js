@@ -137,6 +137,8 @@
  * @property {(number)[]} [trust_penalties]
  * @property {boolean} [report]
  * @property {Record<string, RateTerms>|null} [rates]
+ * @property {number} [recoveries] How often one step may be tried again by the recovery rules of a profile.
+ * @property {number} [agent_seconds] The time of an agent step that states none.
  *
  * How a plan is run. `thinks`: whether models may be asked about it. `chosen`: why this mode was chosen, if the core chose it. `first`: the plan is written and then waits for a person.
  * @typedef {object} PlanTerms
@@ -324,6 +326,7 @@
  * @property {PlanTerms|null} [plan] Set if the child is a plan and not an agent.
  * @property {Record<string, number>|null} [history] For a plan with a profile: how often calls failed in this user's sessions, by function and argument names.
  * @property {string} [template] The content of the kept plan from which it is made.
+ * @property {SeenFiles|null} [files] For a plan: the files of the workspace, for whoever writes its steps.
  *
  * Memories for the agent's next turn. The body has one line for each memory, as the agent reads it.
  * @typedef {object} RecallRecord
@@ -637,6 +640,7 @@
  * @property {string} [node] The step that the question is about.
  * @property {string} [failed] Why there is no answer.
  * @property {(Wait)[]} [waits] What delayed the answer of the model's endpoint.
+ * @property {boolean} [too_long] Whether there is no answer because the question was too long for the endpoint. It is asked once more, smaller.
  *
  * A planner has written more of its plan; complete steps begin at once. The body is the text since the last one.
  * @typedef {object} DraftRecord
