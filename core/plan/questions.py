@@ -420,7 +420,7 @@ def plan(it: Situation) -> Question:
 
 
 def surroundings(it: Situation) -> Question:
-    """What whoever writes steps is told besides the request: what was said before, and what there is."""
+    """What a planner is told besides the request: what was said before, and what there is."""
     return (_conversation(it), _memory(it), _known(it), _files(it), text_part("subject", _day(it)))
 
 

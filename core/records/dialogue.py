@@ -221,7 +221,7 @@ class Spawn(Content):
     template: Annotated[Outcome[str], Since("1.2")] = ""
     """The content of the kept plan from which it is made."""
     files: Annotated[Outcome[SeenFiles | None], Since("1.3")] = None
-    """For a plan: the files of the workspace, for whoever writes its steps."""
+    """For a plan: the files of the workspace, for its planner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from iact.core.tree.tree import Tree
 
 _TOLD: Final = 12
 _LISTED: Final = 40
-"""How many files are named to whoever plans."""
+"""How many files are named to a planner."""
 _MOST: Final = 2_000
 """How many entries are inspected at most; the rest of a larger folder stays unknown."""
 _DEEPEST: Final = 12
@@ -77,7 +77,7 @@ class Grounding:
         return _difference(known.files, now)
 
     async def listing(self, tree: Tree, agent: Agent) -> SeenFiles | None:
-        """The files that there are, newest first, for whoever plans what an agent wants; None if it may not know them."""
+        """The files that there are, newest first, for a planner of what an agent wants; None if it may not know them."""
         if not _concerns(tree, agent) or _hidden(tree, agent):
             return None
         return _difference({}, await asyncio.to_thread(_walked, self._folder), most=_LISTED)

@@ -326,7 +326,7 @@
  * @property {PlanTerms|null} [plan] Set if the child is a plan and not an agent.
  * @property {Record<string, number>|null} [history] For a plan with a profile: how often calls failed in this user's sessions, by function and argument names.
  * @property {string} [template] The content of the kept plan from which it is made.
- * @property {SeenFiles|null} [files] For a plan: the files of the workspace, for whoever writes its steps.
+ * @property {SeenFiles|null} [files] For a plan: the files of the workspace, for its planner.
  *
  * Memories for the agent's next turn. The body has one line for each memory, as the agent reads it.
  * @typedef {object} RecallRecord
