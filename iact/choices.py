@@ -23,6 +23,7 @@ from iact.core.errors import IactError, UsageError
 from iact.core.json_file import replace_json
 from iact.core.session.models import OPENAI, Models, RoleModel, Tried, try_model
 from iact.models.board import Board
+from iact.models.presets import PRESETS, Preset
 from iact.sandbox.secrets import Secrets
 from iact.settings import ModelSettings, Settings, load
 from iact.web.ports import FirstMessage, RoleChoice, RoleTerms, RoleView
@@ -119,6 +120,10 @@ class Choices:
             raise UsageError(f"The role {name} has no model of its own.")
         async with self._changing:
             await self._change(name, lambda: self._remove(name), partial(_demand_role, name, None))
+
+    def presets(self) -> Sequence[Preset]:
+        """The providers and programs whose models can be connected."""
+        return PRESETS
 
     async def use_on_board(self, name: str) -> None:
         """Let a model on board answer, from the next message on, and no endpoint. `name`: as `embedded` names it.

@@ -37,6 +37,11 @@ class ServerSurroundings:
         return self._choices
 
     @property
+    def board(self) -> ports.Board:
+        """How far the model on board is."""
+        return self._server.board
+
+    @property
     def secrets(self) -> ports.OwnSecrets:
         """This user's secrets for modules."""
         return self._secrets

@@ -47,6 +47,18 @@ async def forget_role(client: ChoicesClient, message: requests.ForgetRole) -> an
     return {}
 
 
+async def list_presets(client: ChoicesClient, message: requests.ListPresets) -> answers.Presets:
+    return {
+        "list": [
+            {
+                "name": one.name, "title": one.title, "url": one.url, "needs_key": one.needs_key, "keys": one.keys,
+                "about": one.about,
+            }
+            for one in client.product().choices.presets()
+        ]
+    }  # fmt: skip
+
+
 async def use_on_board(client: ChoicesClient, message: requests.UseOnBoard) -> answers.Nothing:
     await client.product().choices.use_on_board(message.name)
     return {}

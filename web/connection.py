@@ -36,7 +36,18 @@ from iact.web.files import FileMessages
 from iact.web.follower import Cursor, Follower, node_fields, show_end
 from iact.web.history import RecordHistory
 from iact.web.outbox import Outbox, SlowReader
-from iact.web.ports import People, PeopleRegister, Product, Runtime, Session, SharedSetup, Tenant, Tenants
+from iact.web.ports import (
+    Board,
+    BoardState,
+    People,
+    PeopleRegister,
+    Product,
+    Runtime,
+    Session,
+    SharedSetup,
+    Tenant,
+    Tenants,
+)
 from iact.web.records import Fields
 from iact.web.render_cache import RenderCache, html_of
 from iact.web.render_tasks import blob_text
@@ -46,7 +57,7 @@ from iact.web.shared_view import SharedHistory, SharedView
 from iact.web.stored_session import StoredSession, StoredSessions
 from iact.web.uploads import IncomingFile, Uploads
 from iact.web.wire import answers
-from iact.web.wire.news import News
+from iact.web.wire.news import BoardNews, News
 
 _log = logging.getLogger("iact.web")
 
@@ -113,6 +124,8 @@ class Whereabouts:
 
 _LOOKS: Final = 2.0
 """Seconds between two checks whether a client still has access."""
+_BOARD_SECONDS: Final = 0.25
+"""Seconds between two reports of a download: more often, nobody sees a difference."""
 _WAITING: Final = 100
 """How many messages may wait for a session to open."""
 
@@ -163,6 +176,7 @@ class Connection:
         self._session: Session | None = None
         self._follower: asyncio.Task[None] | None = None
         self._standings: asyncio.Task[None] | None = None
+        self._board: asyncio.Task[None] | None = None
         self._opening: Opening | None = None
         self._history: RecordHistory | None = None
         self._files: FileMessages | None = None
@@ -181,8 +195,9 @@ class Connection:
                 finally:
                     looking.cancel()
                     self._no_upload()
-                    if self._standings is not None:
-                        self._standings.cancel()
+                    for telling in (self._standings, self._board):
+                        if telling is not None:
+                            telling.cancel()
                     if self._opening is not None and self._opening.task is not None:
                         self._opening.task.cancel()
                     await self._unfollow()
@@ -238,6 +253,8 @@ class Connection:
                 {"type": "you", "name": self.who.name, "admin": self.who.admin, "guest": bool(self.who.link)}
             )
         await self._take(first)
+        if self._own is not None and self._own.product is not None:
+            self._board = self._tasks.create_task(self._tell_board(self._own.product.board))
         async for frame in self._socket:
             await self._take(frame)
 
@@ -707,6 +724,13 @@ class Connection:
             async for session, now in changes:
                 await self._outbox.send(standing_fields(session, now))
 
+    async def _tell_board(self, board: Board) -> None:
+        """Report how far the model on board is, from now on."""
+        async with board.watch() as states:
+            async for state in states:
+                await self._outbox.send(_board_news(state))
+                await asyncio.sleep(_BOARD_SECONDS)
+
     def _anew(self) -> Cursor:
         """A cursor for a new session, with the client's preferences."""
         return Cursor(lazy=self._cursor.lazy)
@@ -758,6 +782,14 @@ def _is_gone(store: SessionStore, session: str) -> bool:
     """Whether a session was deleted, permanently or not."""
     elsewhere = store.others is not None and store.others.has(session)
     return store.trash.find(session) is not None or not (store.holds(session) or elsewhere)
+
+
+def _board_news(state: BoardState | None) -> BoardNews:
+    if state is None:
+        return {"type": "board", "phase": "", "done": 0, "total": 0, "why": ""}
+    return {
+        "type": "board", "phase": state.phase, "done": state.done, "total": state.total, "why": state.why,
+    }  # fmt: skip
 
 
 def _code(error: IactError) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 
 from iact.accounts.rights import Role
 from iact.core.errors import IactError
-from iact.core.records.control import SetIntent
+from iact.core.records.control import SetIntent, SetModels
 from iact.core.records.dialogue import Reply, Say, Turn
 from iact.core.records.record import Record, timestamp
 from iact.core.session.events import (
@@ -31,6 +31,7 @@ from iact.core.session.events import (
     RecordAppended,
     TreeChanged,
 )
+from iact.core.session.models import small_models
 from iact.core.session.view import NodeView
 from iact.web.outbox import Outbox
 from iact.web.ports import Prices, Session
@@ -177,7 +178,7 @@ class Follower:
         if record.n <= self._since:
             return
         await self._catch_up()
-        if isinstance(record.content, SetIntent):
+        if isinstance(record.content, SetIntent | SetModels):
             await self._send_session()
 
     async def _send_newest(self) -> None:
@@ -279,6 +280,7 @@ class Follower:
             "journal": str(self._session.journal) if self._role == "owner" else "",
             "last": _last(self._session),
             "readonly": self._role == "reader" or isinstance(self._session, StoredSession),
+            "small": sorted(small_models(self._session.records())),
         }
         if self._role != "owner":
             message["role"], message["owner"] = self._role, self._owner

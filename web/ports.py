@@ -6,7 +6,7 @@ and core stays as narrow as this file.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -355,9 +355,61 @@ class Choices(Protocol):
     async def choose_role(self, choice: RoleChoice) -> None: ...
     async def forget_role(self, name: str) -> None: ...
     async def use_on_board(self, name: str) -> None: ...
+    def presets(self) -> Sequence[Preset]: ...
     def first_messages(self) -> Sequence[FirstMessage]: ...
     def keep_first_message(self, message: FirstMessage) -> None: ...
     def forget_first_message(self, name: str) -> None: ...
+
+
+class Preset(Protocol):
+    """A provider, or a program of the user's, whose models can be connected."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str:
+        """How people name it."""
+        ...
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def needs_key(self) -> bool: ...
+    @property
+    def keys(self) -> str:
+        """Where a person gets a key, or ""."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What a person must know before it works, as a sentence, or ""."""
+        ...
+
+
+class BoardState(Protocol):
+    """How far the model on board is."""
+
+    @property
+    def phase(self) -> Literal["waiting", "downloading", "checking", "loading", "ready", "failed"]: ...
+    @property
+    def done(self) -> int:
+        """The bytes of its file that are here, while they are downloaded."""
+        ...
+
+    @property
+    def total(self) -> int: ...
+    @property
+    def why(self) -> str:
+        """Why it can't come, as a sentence, or ""."""
+        ...
+
+
+class Board(Protocol):
+    """The model on board that is in use, if there is one."""
+
+    def watch(self) -> AbstractAsyncContextManager[AsyncIterator[BoardState | None]]:
+        """Its state now, and whenever it changes; None: none is in use."""
+        ...
 
 
 class OwnSecrets(Protocol):
@@ -383,6 +435,11 @@ class Product(Protocol):
     @property
     def choices(self) -> Choices:
         """The choices that a person made, to be read and changed."""
+        ...
+
+    @property
+    def board(self) -> Board:
+        """How far the model on board is."""
         ...
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,9 @@ from iact.core.models.throttle import Throttle, ThrottledModel
 from iact.core.ports import ChatMessage, Clock, Medium, Model, ModelProfile, Price, TextDelta
 from iact.core.rates import Rate
 from iact.core.records.control import SetModels
+from iact.core.records.dialogue import Reply, Turn
+from iact.core.records.record import Record
+from iact.core.records.session import Open
 from iact.core.session.clock import SystemClock
 from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
@@ -196,6 +199,28 @@ def learnt(tree: Tree, models: Models) -> SetModels | None:
     if roles == tree.roles:
         return None
     return SetModels(by="core", models={name: role.terms() for name, role in roles.items()})
+
+
+def small_models(records: Iterable[Record]) -> frozenset[str]:
+    """The names of a session's models, now or earlier, that are small: they bring a static prompt of their own."""
+    names: set[str] = set()
+    for record in records:
+        if isinstance(record.content, Open | SetModels):
+            roles = record.content.models.values()
+            names.update(terms.model for terms in roles if terms.static is not None)
+    return frozenset(names)
+
+
+def by_a_small_model(reply: Record, records: Sequence[Record]) -> bool:
+    """Whether a small model wrote a reply of a session with these records."""
+    content = reply.content
+    if not isinstance(content, Reply):
+        return False
+    written = content.generation
+    if written is None and content.of:
+        turn = records[content.of - 1].content
+        written = turn.generation if isinstance(turn, Turn) else None
+    return written is not None and written.model in small_models(records)
 
 
 def list_models(url: str, key: str | None) -> Listing:

@@ -406,6 +406,9 @@ class Runtime:
         The runtime owns these models from now on.
         """
         self._models.replace(others)
+        # What a new model needs is fetched now, and not only when somebody waits for its answer.
+        self._warming.cancel()
+        self._warming = self._group.create_task(self._warm_models(), name="warm the models")
 
     @property
     def model_label(self) -> str:

@@ -22,6 +22,7 @@ from iact.core.records.dialogue import BoundName, Choose, Reply, Say
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Activity, NoticeEvent, RecordAppended
+from iact.core.session.models import by_a_small_model
 from iact.core.session.progress import progress_line
 from iact.core.session.question_text import about, told
 from iact.core.session.questions import OpenQuestions, Undecided, is_question, undecided_since
@@ -168,7 +169,7 @@ async def _run(
             raise IactError(_why_not(session, reply))
         if status != "done":
             raise _Failed(reply.body)
-        if settings.without_endpoint:
+        if by_a_small_model(reply, session.records()):
             print(f"note: {_BY_THE_SMALL_MODEL}", file=sys.stderr)
         print(f"journal: {session.journal}", file=sys.stderr)
         return 0

@@ -16,6 +16,7 @@ from iact.choices import Choices
 from iact.core.session.models import Models
 from iact.core.session.policy import read_policies
 from iact.face_server import ServerVisitors, serving
+from iact.models.board import Board
 from iact.settings import Settings
 from iact.shared_files import follow
 from iact.shared_users import settings_of_all, share_key, stores_of
@@ -66,11 +67,12 @@ async def _serve(
     # A session in a directory of the user's can't use containers from the pool.
     pool = settings.pool if workspace is None else 0
     async with AsyncExitStack() as stack:
-        models = models_of(settings)
+        board = Board()
+        models = models_of(settings, board)
         runtime = await stack.enter_async_context(
             open_runtime(settings, workspace, scope=scope, pool=pool, opened=models)
         )
-        choices = Choices(settings, runtime.use_models)
+        choices = Choices(settings, runtime.use_models, board)
         people = await _people(stack, settings, models, choices, scope, host)
         server = WebServer(runtime, product=ServerSurroundings(choices), host=host, port=port, **people)
         await server.start()

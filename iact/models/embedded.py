@@ -280,8 +280,6 @@ class EmbeddedModel:
 
     async def _reported_start(self) -> _Running:
         """Start, and report how far it is. A later start, after the memory was released, is reported only if it fails."""
-        if not self._was_ready:
-            self._report(BoardState("loading"))
         try:
             running = await self._start()
         except ModelError as error:

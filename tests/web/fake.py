@@ -37,7 +37,9 @@ from iact.core.tree.agent import AgentState
 from iact.core.tree.live_folder import PendingChange
 from iact.core.tree.tree import Tree
 from iact.examples import EXAMPLES
-from iact.web.ports import Finding, FirstMessage, Prices, Recorded, RoleChoice, RoleView
+from iact.models.board import Board
+from iact.models.presets import PRESETS
+from iact.web.ports import Finding, FirstMessage, Preset, Prices, Recorded, RoleChoice, RoleView
 from tests.records import least, raw_record
 
 LABEL = "Qwen2.5-Coder-1.5B-Instruct, the small model on board: often wrong."
@@ -579,6 +581,9 @@ class FakeChoices:
     async def forget_role(self, name: str) -> None:
         raise UsageError("Nothing is forgotten here.")
 
+    def presets(self) -> Sequence[Preset]:
+        return PRESETS
+
     async def use_on_board(self, name: str) -> None:
         for role in ("smart", "fast"):
             self.played[role] = RoleView(role=role, url="", model="", context=8192, key=False, own=False)
@@ -616,6 +621,7 @@ class FakeAround:
 
     def __init__(self) -> None:
         self.choices = FakeChoices()
+        self.board = Board()
         self.secrets = FakeSecrets()
 
     def prices(self) -> Prices:

@@ -157,7 +157,7 @@ def test_everything_is_reached_from_the_palette(tmp_path: Path) -> None:
 def test_settings_say_what_answers_and_what_works(tmp_path: Path) -> None:
     async def test(browser: Browsing, opened: Runtime, session: Session) -> None:
         page = await browser.page()
-        await page.get_by_role("button", name="choose a model").click()
+        await page.get_by_role("button", name="Check this machine").click()
         dialog = page.get_by_role("dialog", name="Settings")
         await expect(dialog.locator(".checks li").filter(has_text="data")).to_contain_text("works")
         await expect(dialog.locator("dl")).to_contain_text(str(tmp_path))

@@ -388,6 +388,19 @@ class Roles(TypedDict):
     list: list[Role]
 
 
+class Preset(TypedDict):
+    name: str
+    title: str
+    url: str
+    needs_key: bool
+    keys: str
+    about: str
+
+
+class Presets(TypedDict):
+    list: list[Preset]
+
+
 class TriedModel(TypedDict):
     names: list[str]
     model: str

@@ -29,7 +29,7 @@ class SessionNews(TypedDict):
     compute durations. `levels`: the intent levels of its policy, by name. `last`: its newest record. `readonly`: it can
     only be viewed. `example`: it comes with the product. `foreign`: why this installation does not accept it as its
     own. `opening`: only its end has been read so far. `role`, `owner`: for another user's session, the client's role in
-    it and the owner's name.
+    it and the owner's name. `small`: names of its models, now or earlier, that are small and often wrong.
     """
 
     type: Literal["session"]
@@ -48,6 +48,7 @@ class SessionNews(TypedDict):
     role: NotRequired[Role]
     owner: NotRequired[str]
     prices: NotRequired[Prices]
+    small: NotRequired[list[str]]
 
 
 class Node(TypedDict):
@@ -179,6 +180,19 @@ class NoticeNews(TypedDict):
     level: NotRequired[Literal["error"]]
 
 
+class BoardNews(TypedDict):
+    """How far the model on board is that answers without an endpoint; `phase` empty: none is in use.
+
+    `done` of `total` bytes of its file are here while it is `downloading`. `failed`: it can't come; `why` is a sentence.
+    """
+
+    type: Literal["board"]
+    phase: Literal["", "waiting", "downloading", "checking", "loading", "ready", "failed"]
+    done: int
+    total: int
+    why: str
+
+
 class SessionsNews(TypedDict):
     """The list that was requested with `sessions`."""
 
@@ -228,5 +242,6 @@ News: TypeAlias = (
     | StandingNews
     | RefusedNews
     | YouNews
+    | BoardNews
 )
 """Everything that the server sends unasked, except single records."""

@@ -808,6 +808,14 @@ class ForgetRole(Message):
     role: RoleName
 
 
+class ListPresets(Message):
+    """Providers, and programs of the user's, whose models can be connected.
+
+    The `ok` has `list`, each with `name`, `title`, `url`, `needs_key`, `keys` (where a person gets one) and `about`, what a
+    person must know first; the last two may be empty.
+    """
+
+
 class UseOnBoard(Message):
     """Let a model on board answer from the next message on, and no endpoint; written to the data directory's
     `iact.toml`.

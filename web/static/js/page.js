@@ -82,6 +82,7 @@ export class Page {
   dialogue = new Dialogue(this.store, {
     suggest: (text) => this.composer.put(text),
     explain: () => this.settings.show(),
+    connect: () => this.settings.show("connect"),
     open: (/** @type {string} */ id) => this.open(id, true),
     forget: (name) => this.attempt(this.#changeFirst("first.forget", { name })),
     choose: (path) => this.choose(path),
@@ -232,6 +233,12 @@ export class Page {
       setText(part("alert"), store.alert);
     });
     store.addEventListener("stale", () => this.#askForSessions());
+    const boarding = () => {
+      if (!store.board?.phase || store.board.phase === "ready") return;
+      store.removeEventListener("board", boarding);
+      import("./dialogue/board_line.js").then(({ BoardLine }) => new BoardLine(store, () => this.settings.show("connect")), this.unreachable);
+    };
+    store.addEventListener("board", boarding);
     store.addEventListener("you", () => Promise.all([import("./people/people.js"), styled("settings")]).then(([{ People }]) => this.people ??= new People(store, this.request, this.open), this.unreachable));
   }
 

@@ -5,17 +5,17 @@ import { icon, part, styled } from "./dom.js";
 
 /**
  * A dialog that is opened by a button or by a call of `show`. `made`: what its script created, once it was opened.
- * @template {{show: () => unknown}} T
+ * @template {{show: (place?: "connect") => unknown}} T
  * @param {string} opener the button's `data-role`
  * @param {Parameters<typeof icon>[0]} shape
  * @param {() => Promise<T>} load
  * @param {() => void} failed called if the server can't be reached
- * @returns {{show: () => Promise<void>, made: () => T|undefined}}
+ * @returns {{show: (place?: "connect") => Promise<void>, made: () => T|undefined}}
  */
 export function lazily(opener, shape, load, failed) {
   /** @type {T|undefined} */ let made;
   /** @type {Promise<[T, unknown]>|undefined} */ let loading;
-  const show = async () => {
+  const show = async (/** @type {"connect"|undefined} */ place = undefined) => {
     try {
       [made] = await (loading ??= Promise.all([load(), styled("settings")]));
     } catch {
@@ -23,9 +23,9 @@ export function lazily(opener, shape, load, failed) {
       failed();
       return;
     }
-    await made.show();
+    await made.show(place);
   };
   part(opener).prepend(icon(shape));
-  part(opener).addEventListener("click", show);
+  part(opener).addEventListener("click", () => show());
   return { show, made: () => made };
 }

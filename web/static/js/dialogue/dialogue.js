@@ -86,6 +86,10 @@ export class Dialogue {
     store.addEventListener("moved", moved);
     // Also on a new connection, because answers to requests on the old one will not arrive.
     for (const what of ["rendered", "session"]) store.addEventListener(what, () => this.#fillAwaited());
+    // Which models are small is known with the session, which may come after its newest records.
+    store.addEventListener("session", () => {
+      for (const entry of this.#list.querySelectorAll(".entry[data-kind=reply]")) this.#markSmall(entry, this.store.record(Number(entry.getAttribute("data-n"))));
+    });
     this.#scroll.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     for (const what of ["wheel", "touchmove", "keydown", "pointerdown"]) {
       this.#scroll.addEventListener(what, () => { this.#touched = performance.now(); this.#held = null; }, { passive: true });
@@ -231,6 +235,7 @@ export class Dialogue {
     const made = el("article", { className: `entry ${entry.look}`, "data-n": record.n, "data-kind": record.kind, "aria-label": [entry.from || Dialogue.#name(record), timeOfDay(record.at)].join(", ") }, head, body);
     made.dataset.agent = record.agent;
     this.#markReplied(made);
+    this.#markSmall(made, record);
     if (entry.look !== "minor") made.tabIndex = 0;
     return made;
   }
@@ -239,6 +244,15 @@ export class Dialogue {
   #markReplied(entry) {
     const reply = this.#replies.get(Number(entry.getAttribute("data-n")));
     entry.classList.toggle("replied", reply !== undefined && reply <= this.store.shown);
+  }
+
+  /** An answer of the small model on board says so, and leads to a larger one. @param {Element} entry @param {JournalRecord|undefined} record */
+  #markSmall(entry, record) {
+    const model = record?.model ?? this.store.record(record?.of ?? 0)?.model ?? "";
+    if (record?.kind !== "reply" || !this.store.session.small?.includes(model) || entry.querySelector(":scope > .by-small")) return;
+    const other = el("button", { className: "link", type: "button" }, t("Connect a model"));
+    other.addEventListener("click", () => this.actions.connect());
+    entry.append(el("p", { className: "by-small" }, t("The small model on board wrote this; it is often wrong."), " ", other));
   }
 
   /**

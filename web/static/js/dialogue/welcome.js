@@ -16,17 +16,19 @@ const SUGGESTIONS = [
  * @param {string} model the model that answers, in words; "" if that is not known yet
  * @param {Example[]} examples
  * @param {FirstMessage[]} kept
- * @param {{suggest: (text: string) => void, explain: () => void, open: (id: string) => void, forget: (name: string) => void}} actions
- *   `suggest` puts a text into the composer, `explain` shows what works on this machine, `open` opens an example, `forget`
+ * @param {{suggest: (text: string) => void, explain: () => void, connect: () => void, open: (id: string) => void, forget: (name: string) => void}} actions
+ *   `suggest` puts a text into the composer, `explain` shows what works on this machine, `connect` opens the form that connects a model, `open` opens an example, `forget`
  *   removes a saved first message
  * @returns {HTMLElement}
  */
-export function welcome(model, examples, kept, { suggest, explain, open, forget }) {
-  const more = el("button", { className: "link", type: "button" }, t("Check this machine, choose a model"));
+export function welcome(model, examples, kept, { suggest, explain, connect, open, forget }) {
+  const more = el("button", { className: "link", type: "button" }, t("Check this machine"));
   more.addEventListener("click", () => explain());
+  const other = el("button", { className: "link", type: "button" }, t("Connect a model"));
+  other.addEventListener("click", () => connect());
   return el("div", { className: "empty" }, el("h3", {}, t("What do you want done?")),
     el("p", {}, t("The root agent answers, runs commands in its sandbox, and calls further agents. You can step in anywhere in the tree.")),
-    ...(model ? [el("p", { className: "aside", "data-role": "answers" }, t("Model: {model}", { model }))] : []), el("p", {}, more),
+    ...(model ? [el("p", { className: "aside", "data-role": "answers" }, t("Model: {model}", { model }))] : []), el("p", {}, other, " · ", more),
     ...kept.map(({ name, text }) => {
       const button = el("button", { className: "suggestion", type: "button", title: text }, name);
       const drop = el("button", { className: "link", type: "button", "aria-label": t("Forget the first message {name}", { name }) }, t("Forget"));

@@ -6,6 +6,7 @@ import { heard, number, t } from "../base/language.js";
 
 /** @typedef {{dialect: "text"|"tools"|null, takes: string[]|null, price_prompt: number|null, price_cached: number|null, price_completion: number|null}} Terms */
 /** @typedef {{role: string, url: string, model: string, context: number, key: boolean, own: boolean} & Terms} Role */
+/** @typedef {import("../state/wire.d.ts").Preset} Preset */
 /** @typedef {import("../state/types.d.ts").Request} Request */
 
 const ABOUT = { smart: t("answers you, and does every task that has no role of its own"), fast: t("judges plans, and shortens long texts") };
@@ -14,16 +15,25 @@ const ABOUT = { smart: t("answers you, and does every task that has no role of i
  * The section of the settings, which loads its own content.
  * @param {Request} request
  * @param {() => void} changed called when another model answers the next message
+ * @param {boolean} connect whether the form for the model that answers is open from the start
  * @returns {HTMLElement}
  */
-export function modelsSection(request, changed) {
+export function modelsSection(request, changed, connect) {
   const list = el("ul", { className: "modules roles" });
   const news = el("p", { className: "facts", role: "status" });
   const add = el("button", { type: "button" }, t("Add a role"));
+  /** @type {Preset[]} */ let presets = [];
   const refresh = async () => {
     try {
-      const found = (await request("models")).list;
-      list.replaceChildren(...found.map((/** @type {Role} */ role) => row(role)));
+      const [found, known] = await Promise.all([request("models"), request("model.presets")]);
+      presets = known.list;
+      list.replaceChildren(...found.list.map((/** @type {Role} */ role) => row(role)));
+      if (!connect) return;
+      connect = false;  // after the form was used, the list is shown again
+      const first = list.querySelector("[data-model-role=smart]");
+      first?.replaceChildren(form(found.list[0], false));
+      first?.scrollIntoView({ block: "nearest" });
+      first?.querySelector("select")?.focus();
     } catch (error) {
       say(error);
     }
@@ -80,11 +90,23 @@ export function modelsSection(request, changed) {
     const prices = [price(role.price_prompt), price(role.price_cached), price(role.price_completion)];
     const costs = el("details", { open: prices.some(({ value }) => value) }, el("summary", {}, t("Price of a million tokens")), named(t("Read"), prices[0]), named(t("From cache"), prices[1]), named(t("Written"), prices[2]),
       el("p", { className: "facts" }, t("In any currency. Without prices, no cost is shown.")));
+    const provider = el("select", {}, el("option", { value: "" }, t("another address")), ...presets.map(({ name, title, url: address }) =>
+      el("option", { value: name, selected: address === role.url }, title)));
+    const hint = el("p", { className: "facts" });
+    provider.addEventListener("change", () => {
+      const chosen = presets.find(({ name }) => name === provider.value);
+      if (!chosen) return;
+      url.value = chosen.url;
+      model.value = "";
+      known.replaceChildren();
+      key.placeholder = chosen.needs_key ? t("needed") : t("not needed");
+      setText(hint, [chosen.keys && t("A key is made at {address}.", { address: chosen.keys }), heard(chosen.about)].filter(Boolean).join(" "));
+    });
     const came = el("p", { className: "facts", role: "status" });
     const attempt = el("button", { type: "button" }, t("Test"));
     const cancel = el("button", { type: "button" }, t("Cancel"));
     const made = el("form", { className: "role-form" },
-      ...(fresh ? [named(t("Role"), name)] : [el("strong", {}, role.role)]), named(t("Endpoint"), url), named(t("Key"), key), named(t("Model"), model), known, named(t("Window in tokens"), context), named(t("Calls tools"), dialect), media, costs, came,
+      ...(fresh ? [named(t("Role"), name)] : [el("strong", {}, role.role === "smart" && !role.url ? t("Connect a model") : role.role)]), named(t("Provider"), provider), hint, named(t("Endpoint"), url), named(t("Key"), key), named(t("Model"), model), known, named(t("Window in tokens"), context), named(t("Calls tools"), dialect), media, costs, came,
       el("p", {}, el("button", { type: "submit", className: "primary" }, t("Save")), " ", attempt, " ", cancel));
     const fields = () => ({ role: name.value.trim(), url: url.value.trim(), model: model.value.trim(), key: key.value || null, context: Number(context.value) || null,
       dialect: /** @type {"text"|"tools"} */ (dialect.value), takes: takes.filter(({ checked }) => checked).map(({ value }) => /** @type {"image"|"audio"} */ (value)),

@@ -26,9 +26,10 @@ export class SettingsDialog {
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
   }
 
-  async show() {
+  /** @param {"connect"} [place] "connect": with the form that connects a model */
+  async show(place) {
     const machine = el("div", {}, el("p", { className: "nothing", role: "status" }, t("Looking at this machine …")));
-    this.#content.replaceChildren(looks(), modelsSection(this.request, this.changed), machine);
+    this.#content.replaceChildren(looks(), modelsSection(this.request, this.changed, place === "connect"), machine);
     if (!this.#dialog.open) this.#dialog.showModal();
     try {
       const { settings, checks } = await this.request("about");

@@ -8,7 +8,7 @@
 //
 // Old records arrive without HTML; `html` asks for it when one of them must be shown.
 //
-// Events: "session", "tree", "records", "earlier", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved", "you".
+// Events: "session", "tree", "records", "earlier", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved", "you", "board".
 
 import { firstLine, snippet } from "../base/format.js";
 import { heard } from "../base/language.js";
@@ -74,6 +74,7 @@ export class Store extends EventTarget {
   /** The records that must be drawn again. @type {number[]} */ redrawn = [];
   notice = "";
   /** The user, on a server with several users. @type {import("./wire.d.ts").YouNews|undefined} */ you;
+  /** How far the small model on board is. @type {import("./wire.d.ts").BoardNews|undefined} */ board;
   /** What ended the session, if it ended. */ alert = "";
   selected = "/";
 
@@ -243,6 +244,7 @@ export class Store extends EventTarget {
       case "sessions": this.#sessions(message); break;
       case "standing": this.#standing(message); break;
       case "you": this.#you(message); break;
+      case "board": this.#board(message); break;
     }
   }
 
@@ -250,6 +252,12 @@ export class Store extends EventTarget {
   #you(message) {
     this.you = message;
     this.#tell("you");
+  }
+
+  /** @param {import("./wire.d.ts").BoardNews} message */
+  #board(message) {
+    this.board = message;
+    this.#tell("board");
   }
 
   /** @param {{list: SessionInfo[], total?: number, deleted?: number}} message */
@@ -273,7 +281,7 @@ export class Store extends EventTarget {
 
   /** Whether a message is still about the previously shown session. @param {any} message */
   #stale(message) {
-    if (this.#awaited === null || message.type === "notice" || message.type === "sessions" || message.type === "standing" || message.type === "you") return false;
+    if (this.#awaited === null || message.type === "notice" || message.type === "sessions" || message.type === "standing" || message.type === "you" || message.type === "board") return false;
     const { id, readonly } = this.#awaited;
     // A foreign session is shown read-only, even if it was meant to be continued.
     // So is a session that another user has shared for viewing.

@@ -73,6 +73,15 @@ export interface AuditRow {
   about: Record<string, string>;
 }
 
+/** How far the model on board is that answers without an endpoint; `phase` empty: none is in use. `done` of `total` bytes of its file are here while it is `downloading`. `failed`: it can't come; `why` is a sentence. */
+export interface BoardNews {
+  type: "board";
+  phase: "" | "waiting" | "downloading" | "checking" | "loading" | "ready" | "failed";
+  done: number;
+  total: number;
+  why: string;
+}
+
 /** The session's tokens. `exhausted`: the root can't have another turn. `money`: the most that the session may cost, if there is a limit; `cost`: what it has cost so far. */
 export interface Budget {
   tokens: number;
@@ -498,6 +507,19 @@ export interface PlanFile {
   file: string;
 }
 
+export interface Preset {
+  name: string;
+  title: string;
+  url: string;
+  needs_key: boolean;
+  keys: string;
+  about: string;
+}
+
+export interface Presets {
+  list: Array<Preset>;
+}
+
 /** The price of a million tokens. `models`: models with other prices, by name. */
 export interface Prices {
   prompt: number;
@@ -561,7 +583,7 @@ export interface SessionName {
   session: string;
 }
 
-/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: the last record that the client has. `now`: the server's clock, so that a client whose clock differs can compute durations. `levels`: the intent levels of its policy, by name. `last`: its newest record. `readonly`: it can only be viewed. `example`: it comes with the product. `foreign`: why this installation does not accept it as its own. `opening`: only its end has been read so far. `role`, `owner`: for another user's session, the client's role in it and the owner's name. */
+/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: the last record that the client has. `now`: the server's clock, so that a client whose clock differs can compute durations. `levels`: the intent levels of its policy, by name. `last`: its newest record. `readonly`: it can only be viewed. `example`: it comes with the product. `foreign`: why this installation does not accept it as its own. `opening`: only its end has been read so far. `role`, `owner`: for another user's session, the client's role in it and the owner's name. `small`: names of its models, now or earlier, that are small and often wrong. */
 export interface SessionNews {
   type: "session";
   id: string | null;
@@ -579,6 +601,7 @@ export interface SessionNews {
   role?: "owner" | "steerer" | "reader";
   owner?: string;
   prices?: Prices;
+  small?: Array<string>;
 }
 
 /** A session in a list. `since`: when it entered its `state`; `what`: what it waits for; `named`: a person gave it its title; `source` and `at`: of a fork, the original session and the record; `hit`: where a search found the words. */
@@ -778,7 +801,7 @@ export interface YouNews {
 }
 
 /** The messages that the server sends on its own. */
-export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews | RecordsNews | RenderedNews | DeltaNews | ActivityNews | OutputNews | NoticeNews | SessionsNews | StandingNews | RefusedNews | YouNews;
+export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews | RecordsNews | RenderedNews | DeltaNews | ActivityNews | OutputNews | NoticeNews | SessionsNews | StandingNews | RefusedNews | YouNews | BoardNews;
 
 /** The requests, by type: the fields of each, and the fields of its `ok`. */
 export interface Requests {
@@ -849,6 +872,7 @@ export interface Requests {
   "model.try": { fields: {role: string; url: string; model?: string; context?: number | null; key?: string | null; dialect?: "text" | "tools" | null; takes?: Array<"image" | "audio"> | null; price_prompt?: number | null; price_cached?: number | null; price_completion?: number | null}; answer: TriedModel };
   "model.choose": { fields: {role: string; url: string; model?: string; context?: number | null; key?: string | null; dialect?: "text" | "tools" | null; takes?: Array<"image" | "audio"> | null; price_prompt?: number | null; price_cached?: number | null; price_completion?: number | null}; answer: Nothing };
   "model.forget": { fields: {role: string}; answer: Nothing };
+  "model.presets": { fields: {}; answer: Presets };
   "model.board": { fields: {name: string}; answer: Nothing };
   "first": { fields: {}; answer: FirstMessages };
   "first.keep": { fields: {name: string; text: string}; answer: Nothing };
