@@ -96,7 +96,7 @@ def written(model: str) -> dict[str, JSON]:
 def mixed_session() -> FakeSession:
     """The small model answered first; then a person connected another."""
     session = FakeSession("s")
-    small = {
+    small: dict[str, JSON] = {
         "model": LARGE.name,
         "context": 8192,
         "prompt": "0" * 64,
