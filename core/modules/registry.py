@@ -11,6 +11,9 @@ from iact.core.modules.manifest import Manifest
 from iact.core.ports import Origin
 from iact.core.records.session import Module
 
+SKILLS: Final = "skill_"
+"""How the names of modules begin that are skills."""
+
 
 @dataclass(frozen=True, slots=True)
 class Start:

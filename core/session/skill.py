@@ -20,10 +20,8 @@ from typing import Final
 import yaml
 
 from iact.core.errors import UsageError
+from iact.core.modules.registry import SKILLS
 from iact.core.session.source import files_below
-
-PREFIX: Final = "skill_"
-"""The prefix of the names of modules that are skills."""
 
 MADE: Final = frozenset({"module.toml", "module.py", "skill.json"})
 """The files that turn a skill's folder into a module; the skill itself has no files of these names."""
@@ -114,7 +112,7 @@ class Skill:
     @property
     def module(self) -> str:
         """The name of its module; a long name is cut, and made unique by a digest."""
-        plain = PREFIX + self.name.replace("-", "_")
+        plain = SKILLS + self.name.replace("-", "_")
         if len(plain) <= _LONGEST_MODULE:
             return plain
         return f"{plain[: _LONGEST_MODULE - 9]}_{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"

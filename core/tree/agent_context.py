@@ -69,10 +69,18 @@ class Chronicle:
     files: dict[str, None] = field(default_factory=dict)
     """The files that it wrote, the newest last."""
 
+    skills: dict[str, None] = field(default_factory=dict)
+    """The skills that it has used, as modules, the newest last."""
+
     def copy(self) -> Chronicle:
         """Return an independent copy."""
         return Chronicle(
-            list(self.heard), self.answers.copy(), self.done.copy(), self.replies.copy(), dict(self.files)
+            list(self.heard),
+            self.answers.copy(),
+            self.done.copy(),
+            self.replies.copy(),
+            dict(self.files),
+            dict(self.skills),
         )
 
 

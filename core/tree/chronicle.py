@@ -10,6 +10,7 @@ from typing import Final
 from iact.core.language import labels
 from iact.core.language.variables import Table, text_value
 from iact.core.modules.outcome_reader import exit_status
+from iact.core.modules.registry import SKILLS
 from iact.core.records.calls import Result
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
@@ -48,12 +49,18 @@ def note_answer(agent: Agent, record: Record, reply: Reply) -> None:
 
 
 def note_result(agent: Agent, pending: Pending, record: Record, result: Result) -> None:
-    """Note the outcome of a call, and the file that it wrote. What it waited for is among the replies."""
+    """Note the outcome of a call, the file that it wrote, and the skill that it used. What it waited for is among the
+    replies."""
     if pending.spec.name in ("WAIT", "QUERY"):
         return
 
     chronicle = agent.context.chronicle
     chronicle.done.append(f"`{pending.written}` {_arguments(pending)}: {_outcome(record, result)}")
+
+    module = pending.spec.module or ""
+    if module.startswith(SKILLS) and result.status == "ok":
+        chronicle.skills.pop(module, None)
+        chronicle.skills[module] = None
 
     path = pending.bound.arguments.get("path") if pending.bound is not None else None
     wrote = result.status == "ok" and pending.spec.module is not None and pending.spec.impact > 0

@@ -4,7 +4,7 @@ After a cut, a history is the static prompt, one message, and the last turns:
 
     the first message            its middle is left out if it is very long
     a summary                    by the agent (COMPRESS) or by a model that the core asked
-    what depends on no summary   messages of people and of the caller, work that is open, names of variables
+    what depends on no summary   messages of people and of the caller, open work, skills in use, names of variables
     the last turns               as many as there is room for
 
 A summary can be empty, endless or about something else, and the session must go on. What is unfit is refused
@@ -196,6 +196,7 @@ def _facts(tree: Tree, agent: Agent, *, seen: str, room: int, alone: bool) -> li
     paragraphs = [
         ("Messages to you so far", told, 0.5),
         ("At work for you", [f"- {path}" for path in working], 0.2),
+        ("Skills in use", [f"- `{skill}.read` says how it is done" for skill in known.skills], 0.2),
         ("Variables with a name of yours or of the user's", [f"- {one}" for one in named], 0.3),
     ]
     if alone:

@@ -9,7 +9,7 @@ there by name only, however short it is: what gives orders must not hold a stran
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -141,8 +141,8 @@ def task_of(
     """
     plain: list[str] = []
     handed: list[_Handed] = []
-    called: set[str] = set()
-    """Steps whose whole results are handed over by the name of a ref."""
+    called: dict[str, int] = {}
+    """Steps whose whole results are handed over by the name of a ref, and where in `handed`."""
     also: dict[str, list[str]] = {}
     """Names of refs that are the whole result of a step, which is handed over by its own name."""
     for name, value in arguments.items():
@@ -159,17 +159,19 @@ def task_of(
             if step in called or (taken is not None and taken.sha256 != kept.sha256):
                 also.setdefault(step, []).append(name)
                 continue
-            called.add(step)
+            called[step] = len(handed)
             source = questions.step(run.state.nodes[step].node)
         handed.append(_Handed(plan.table.receive(variable_of(name), kept), kept, source))
     for one in node.dependencies:
         settled = run.latest.get(one)
         if one in run.state.outputs and settled is not None and settled.value is not None:
-            source = questions.step(run.state.nodes[one].node) + "".join(
-                f", your {name}" for name in also.get(one, ())
-            )
-            if one not in called:
-                handed.append(_Handed(variable_of(one), settled.value, source))
+            names = "".join(f", your {name}" for name in also.get(one, ()))
+            if one in called:
+                first = handed[called[one]]
+                handed[called[one]] = replace(first, source=f"{first.source}{names}")
+            else:
+                source = questions.step(run.state.nodes[one].node)
+                handed.append(_Handed(variable_of(one), settled.value, f"{source}{names}"))
             handed += [_Handed(name, plan.table[name]) for name in settled.brought if name in plan.table]
     known: dict[str, _Handed] = {}
     for one_handed in handed:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from iact.commands import catalogue
 from iact.core.errors import UsageError
+from iact.core.modules.registry import SKILLS
 from iact.core.session.catalogue import KnownModule
-from iact.core.session.skill import PREFIX, Skill, read_files, read_skill
+from iact.core.session.skill import Skill, read_files, read_skill
 from iact.settings import Settings
 
 
@@ -60,7 +61,7 @@ def list_skills(settings: Settings, *, as_json: bool) -> int:
 
 
 def _is_skill(one: KnownModule) -> bool:
-    return one.entry.name.startswith(PREFIX)
+    return one.entry.name.startswith(SKILLS)
 
 
 def module_of(name: str) -> str:
@@ -71,4 +72,4 @@ def module_of(name: str) -> str:
     """
     if not name:
         raise UsageError("The name of a skill is empty.")
-    return name if name.startswith(PREFIX) else Skill(name, "", ()).module
+    return name if name.startswith(SKILLS) else Skill(name, "", ()).module

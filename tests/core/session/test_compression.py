@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from iact.core.language.labels import HEADINGS, SUMMARIZE
-from iact.core.ports import ChatMessage, ModelEvent, TextDelta
+from iact.core.ports import CatalogueEntry, ChatMessage, ModelEvent, TextDelta
 from iact.core.records.dialogue import Compress, Discard, Reply, Turn
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session.replay import Replay, replay
-from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
+from tests.core.session.fakes import MANIFEST, Asked, FakeHost, ScriptedModel, replies, runtime
 
 SUMMARY = "\n".join(f"{heading}: what there is to say" for heading in HEADINGS)
 WINDOW = 9000
@@ -48,10 +48,10 @@ def reader(summary: Callable[[int], str], *, until: int = 1) -> Callable[[Asked]
     return say
 
 
-def play(data: Path, model: ScriptedModel, *says: str) -> Replay:
+def play(data: Path, model: ScriptedModel, *says: str, host: FakeHost | None = None) -> Replay:
     async def main() -> Path:
         bounds = Bounds(turns=400, tokens=50_000_000)
-        async with runtime(data, replies({}), model=model, bounds=bounds) as opened:
+        async with runtime(data, replies({}), model=model, bounds=bounds, host=host) as opened:
             session = await opened.open()
             for text in says:
                 await session.ask(text)
@@ -180,6 +180,30 @@ def test_names_that_people_and_the_agent_gave_are_kept(tmp_path: Path) -> None:
     named = note.partition("Variables with a name of yours or of the user's:")[2]
     assert "$colours" in named
     assert "$read_" not in named
+
+
+class _WithSkill(FakeHost):
+    """A catalogue with a skill, too."""
+
+    async def catalogue(self) -> Sequence[CatalogueEntry]:
+        skill = MANIFEST.model_copy(update={"name": "skill_report", "functions": MANIFEST.functions[:1]})
+        shipped = await super().catalogue()
+        return [*shipped, CatalogueEntry("skill_report", "2" * 64, "shipped", "Reports.", skill.to_proto())]
+
+
+def test_skills_in_use_are_named_after_a_cut(tmp_path: Path) -> None:
+    def script(asked: Asked) -> str:
+        if _asks_for_summary(asked):
+            return SUMMARY
+        if _was_cut(asked):
+            return "Done."
+        if asked.turn == 0:
+            return "```skill_report.read\nSKILL.md\n```"
+        return "```READ\n" + "number " * 250 + f"{asked.turn}\n```"
+
+    model = ScriptedModel(script, context=WINDOW)
+    play(tmp_path, model, "Go.", host=_WithSkill())
+    assert "Skills in use:\n- `skill_report.read` says how it is done" in _after_cut(model)[1].content
 
 
 def test_an_answer_with_a_compress_beside_it_is_the_reply_and_the_notice_goes(tmp_path: Path) -> None:

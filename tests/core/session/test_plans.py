@@ -181,11 +181,16 @@ steps:
   - {id: look2, call: t.read, params: {text: two}}
   - {id: tell, agent: teller, task: "Tell it.", refs: {report: {step: look}, part: {step: look, template: "It is {}"}}}
   - {id: tell2, agent: other, task: "Tell it.", refs: {report: {step: look2}}, after: [tell]}
+  - {id: tell3, agent: third, task: "Tell it.", refs: {early: {step: look}, late: {step: look}}, after: [tell2]}
 """
 
 
 def test_a_step_reads_each_value_once_and_the_report_only_its_result(tmp_path: Path) -> None:
-    told_by = {"/audit/teller": ["It is told."], "/audit/other": ["It is told again."]}
+    told_by = {
+        "/audit/teller": ["It is told."],
+        "/audit/other": ["It is told again."],
+        "/audit/third": ["Told."],
+    }
     session, _, _ = ask(tmp_path, replies({"/": [plan(READ_AND_TOLD), "Done."], **told_by}))
     first = heard(session, "/audit/teller")
     assert first.count("$report:\n```\none\n```") == 1
@@ -198,9 +203,13 @@ def test_a_step_reads_each_value_once_and_the_report_only_its_result(tmp_path: P
     assert ", your report" in second
     assert "$report" not in second, "in this plan, another value has that name"
 
+    third = heard(session, "/audit/third")
+    assert third.count("```\none\n```") == 1
+    assert '$early (text/plain, 3 B), from t.read {"text": "one"}, your late' in third
+
     told = heard(session)
-    assert "Result of tell2:\nIt is told again." in told
+    assert "Result of tell3:\nTold." in told
     assert "- look (t.read): executed, $look" in told
     assert "$look:\n```" not in told, "what an inner step gave is named only"
-    assert "$tell2:\n```" not in told, "the result stands in the report"
+    assert "$tell3:\n```" not in told, "the result stands in the report"
     assert session.state.agents["/"].table["look"].text() == "one"
