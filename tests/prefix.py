@@ -117,14 +117,30 @@ def _keeps(who: str, before: Messages, now: Messages) -> None:
     begun = lasting(before[1][1]).partition(_CUT)[0]
     first = now[1][1].partition(_CUT)[0]
     assert _is_whole_or_shortened(begun, first), f"{who}: the first message changed in a compression"
-    kept = now[2 : 2 + KEPT]
     before = tuple((role, _ASKED.sub("", content)) for role, content in before)
-    # The last of them, if the agent itself wrote COMPRESS, is the reply that holds it.
-    places = [at for at in range(len(before)) if before[at : at + len(kept) - 1] == kept[:-1]]
-    # Another model may have summarized it: then the last of them may be the reply to this context, behind its end.
-    earlier = kept[:-2]
-    replied = kept[-2:-1] and kept[-2][0] == "assistant" and before[len(before) - len(earlier) :] == earlier
-    assert places or replied, f"{who}: what a compression kept is not what stood there"
+    # Everything between the first message and the new input was kept. A model that only summarizes is asked after any
+    # number of turns, of which the first were kept.
+    lengths = range(1, KEPT + 1) if now[-1][1].startswith(SUMMARIZE) else [len(now) - 3]
+    stood = any(_stood_at_the_end(before, now[2 : 2 + length]) for length in lengths)
+    assert stood, f"{who}: what a compression kept is not what stood there"
+
+
+def _stood_at_the_end(before: Messages, kept: Messages) -> bool:
+    """Whether the end of a history is this. Behind `before` stands the reply to it, which is in no request yet."""
+    for history in (
+        before,
+        before[:-1],
+    ):  # with its input, and without it: it may ask for a summary, or come anew
+        if history[len(history) - len(kept) :] == kept:
+            return True
+
+    *earlier, reply = kept
+    if reply[0] != "assistant":
+        return False
+    if not earlier and any(_is_whole_or_shortened(content, reply[1]) for _, content in before[2:]):
+        return True
+    was_summarized = before[-1][1].startswith(SUMMARIZE)
+    return not was_summarized and before[len(before) - len(earlier) :] == tuple(earlier)
 
 
 def _is_whole_or_shortened(text: str, shown: str) -> bool:

@@ -17,7 +17,7 @@ from iact.core.context import values
 from iact.core.context.tokens import Calibration
 from iact.core.gate.provenance import NOTHING, Labels, join
 from iact.core.language.grammar import Bound
-from iact.core.language.labels import describe, path, size
+from iact.core.language.labels import describe, inline, path, size
 from iact.core.language.variables import Value, text_value
 from iact.core.plan import questions
 from iact.core.plan.briefing import Briefing, Exchange, KnownValue
@@ -36,6 +36,9 @@ _EXCHANGES: Final = 12
 
 _VARIABLES: Final = 20
 """The most variables of the caller that are named though the plan doesn't mention them."""
+
+_SOURCE: Final = 200
+"""The most characters that say where a value comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ def task_of(
                 also.setdefault(step, []).append(name)
                 continue
             called[step] = len(handed)
-            source = questions.step(run.state.nodes[step].node)
+            source = _step_in_a_line(run.state.nodes[step].node)
         handed.append(_Handed(plan.table.receive(variable_of(name), kept), kept, source))
     for one in node.dependencies:
         settled = run.latest.get(one)
@@ -170,7 +173,7 @@ def task_of(
                 first = handed[called[one]]
                 handed[called[one]] = replace(first, source=f"{first.source}{names}")
             else:
-                source = questions.step(run.state.nodes[one].node)
+                source = _step_in_a_line(run.state.nodes[one].node)
                 handed.append(_Handed(variable_of(one), settled.value, f"{source}{names}"))
             handed += [_Handed(name, plan.table[name]) for name in settled.brought if name in plan.table]
     known: dict[str, _Handed] = {}
@@ -181,6 +184,11 @@ def task_of(
         return _bound(tree, node, _told_then(node, plain, handed))
     message = _told(node, plain, handed, run.machine.run.goal, run.source.constraints)
     return _bound(tree, node, message)
+
+
+def _step_in_a_line(node: PlanNode) -> str:
+    """What a step does, as the source of a value: a long argument is of no use to its reader."""
+    return inline(questions.step(node), _SOURCE)
 
 
 def _is_its_whole_result(run: PlanRun, node: PlanNode, name: str, kept: Value) -> bool:

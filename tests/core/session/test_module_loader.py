@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from iact.core.errors import ModuleLost, UsageError
 from iact.core.modules.approval import FILE, Approvals
 from iact.core.modules.manifest import Manifest
@@ -39,8 +41,8 @@ def manifest(name: str) -> Manifest:
 class GrowingHost(FakeHost):
     """A catalogue that grows; a source with "broken" in it does not start, one with "wrong" is refused."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, more: bool = False) -> None:
+        super().__init__(more=more)
         self.added: dict[str, CatalogueEntry] = {}
         self.counts: dict[str, CatalogueEntry] = {}
 
@@ -158,6 +160,43 @@ def test_a_module_joins_two_agents_at_work_without_moving_a_byte(tmp_path: Path)
         assert "weather.forecast" not in by_agent[path][0][1].content
         assert "Documentation of `weather.forecast`" in by_agent[path][-1][-3].content
     assert [one.number("impact") for one in of(records, "gate", function="weather.forecast")] == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["forecasts", "none"])
+def test_a_name_that_an_agent_is_told_carries_what_its_author_had_read(tmp_path: Path, name: str) -> None:
+    """An unknown call is answered with the nearest names, of which an agent that has read a stranger chose one."""
+    hold = asyncio.Event()
+    calls_unknown = f'<tool_call>{{"name": "weather.{name}", "arguments": {{"text": "Rome"}}}}</tool_call>'
+    if name == "none":
+        calls_unknown = "It is nothing."
+    model = ScriptedModel(
+        replies(
+            {
+                "/": [
+                    "```CALL_ASYNC b\nwork\n```\n```CALL_ASYNC a\nwork\n```\n```WAIT a\n```\n```WAIT b\n```",
+                    "Done.",
+                ],
+                "/a": ["```web.fetch\nEvil\n```", deploy("weather"), "It is there."],
+                "/b": ["```VAR x\n1\n```", calls_unknown, "I stop here."],
+            }
+        ),
+        holds={"/b": hold},
+    )
+
+    async def main() -> Path:
+        async with opened(tmp_path, model, GrowingHost(more=True)) as runtime:
+            session = await runtime.open()
+            answer = asyncio.ensure_future(session.ask("Go"))
+            while "weather" not in session.state.modules:  # noqa: ASYNC110 - the scripted agents run meanwhile
+                await asyncio.sleep(0)
+            hold.set()
+            await answer
+            assert ("tool:web.fetch" in session.state.agents["/b"].labels) is (name == "forecasts")
+            return session.journal
+
+    replay(asyncio.run(main()), verify=True)
+    told = any("The nearest names are `weather.forecast`" in asked.newest for asked in model.asked)
+    assert told is (name == "forecasts")
 
 
 def test_what_can_not_be_deployed_says_why(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -354,10 +355,12 @@ def test_a_mistake_about_a_variable_shows_nothing_of_it(tmp_path: Path) -> None:
     _, played = play(tmp_path, looker("```mail.send to=bob copies=$page\nx\n```"))
     agent = played.tree.agents["/p/looker"]
     assert WEB not in agent.labels
-    # The arguments of the call that brought it are the plan's own words, and are in the task.
     task, *later = [one for one in agent.context.history.messages() if one.role == "user"]
-    assert "Evil" not in task.content.replace("Evil 7. ", "").partition("from web.fetch")[0]
-    assert later
+    # The arguments of the call that brought it are the plan's own words, and are in the task.
+    of_the_page = re.sub(r", from web\.fetch \{.*", "", task.content)
+    assert "- $page (text/plain, " in of_the_page
+    assert "Evil" not in of_the_page
+    assert "`mail.send` was not run" in later[0].content
     assert not any("Evil" in message.content for message in later)
 
 

@@ -134,7 +134,7 @@ def test_a_planner_writes_the_steps_and_a_reflection_concludes(tmp_path: Path) -
     [
         (plan("steps: [{id: a, call: t.nothing}]"), "is not a function that you have"),
         (plan("steps: [{id: a, call: t.read}]"), "needs the parameter 'text'"),
-        (plan("steps: [{id: a, call: t.read, params: {text: x}, after: [a]}]"), "wait for each other"),
+        (plan("steps: [{id: a, call: t.read, params: {text: x}, after: [a]}]"), "waits for itself"),
         (plan("nonsense"), "a plan is a mapping"),
         (plan("goal: Say hello", "PLAN mode=odd"), "must be one of"),
         (plan("steps: [{id: a, call: t.read, params: {text: x}}]", 'PLAN scope="u.*"'), "is not a function"),
