@@ -101,6 +101,14 @@ class AnalysisShape(_Shape):
     )
 
 
+class HelperAnswerShape(_Shape):
+    answer: str = Field("", description="The answer to the helper, if it can be told from what stands here.")
+    ask_person: bool = Field(False, description="Only the person can tell.")
+    is_result: bool = Field(
+        False, description="It asks nothing that it needs: it is the result, with an offer at its end."
+    )
+
+
 class CompactText(_Shape):
     id: str
     text: str
@@ -140,6 +148,7 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
     "profile": ProfileShape,
     "repair": ProfileShape,
     "compact": CompactShape,
+    "answer": HelperAnswerShape,
 }
 """The shape of the answer to each question that is answered with data.
 
@@ -327,6 +336,24 @@ def _not_needed(found: JSON) -> dict[str, str]:
         elif isinstance(one, str):
             steps[one] = ""
     return steps
+
+
+@dataclass(frozen=True, slots=True)
+class HelperAnswer:
+    """What to do about the question of an agent that works on a step."""
+
+    text: str = ""
+    """The answer; empty: the person is asked."""
+    is_result: bool = False
+    """Whether it is no question but the step's result."""
+
+
+def helper_answer(text: str) -> HelperAnswer:
+    """Read the answer to an agent's question. Default: the person is asked."""
+    data = extract(text)
+    if _truth(data.get("is_result")):
+        return HelperAnswer(is_result=True)
+    return HelperAnswer("" if _truth(data.get("ask_person")) else str(data.get("answer") or "").strip())
 
 
 def compacted(text: str) -> dict[str, str]:

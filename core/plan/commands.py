@@ -20,6 +20,26 @@ class StopFiring(NamedTuple):
     node: str
 
 
+class TellAgent(NamedTuple):
+    """Answer the question of an agent that works on a step; it goes on with its task."""
+
+    node: str
+    answer: str
+
+
+class TakeReply(NamedTuple):
+    """Take what an agent asked as its step's result, because it is one."""
+
+    node: str
+
+
+class AskPerson(NamedTuple):
+    """Ask the person what an agent that works on a step has asked. The answer must be reported."""
+
+    node: str
+    question: str
+
+
 class TakeOverCopy(NamedTuple):
     """Take over what a node's attempt wrote in its copy of the workspace into the workspace. Then it has succeeded."""
 
@@ -95,6 +115,9 @@ Command = (
     | Firing
     | StopFiring
     | TakeOverCopy
+    | TellAgent
+    | TakeReply
+    | AskPerson
     | AskModel
     | StopAsking
     | PlanNotice

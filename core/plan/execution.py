@@ -62,6 +62,8 @@ class Attempt:
     ending: Literal["", "timeout", "stopped"] = ""
     judging: int = 0
     kept: StepSuccess | None = None
+    questions: int = 0
+    """How often its agent has asked something."""
 
 
 class Execution:

@@ -19,8 +19,18 @@ from typing import Final
 from iact.core.context.excerpt import excerpt
 from iact.core.plan import answers, contracts, questions, revision
 from iact.core.plan.admission import NOT_STARTED
+from iact.core.plan.asking import asked
 from iact.core.plan.briefing import NOTHING, Briefing
-from iact.core.plan.commands import AskModel, Command, StopAsking, StopFiring, TakeOverCopy
+from iact.core.plan.commands import (
+    AskModel,
+    AskPerson,
+    Command,
+    StopAsking,
+    StopFiring,
+    TakeOverCopy,
+    TakeReply,
+    TellAgent,
+)
 from iact.core.plan.deliberation import NO_REPLY, Deliberation
 from iact.core.plan.dispatch import Dispatch
 from iact.core.plan.execution import NEVER, Attempt, Execution, Timer
@@ -47,6 +57,8 @@ from iact.core.plan.validate import check
 from iact.core.ports import JSON
 
 _PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
+_QUESTIONS: Final = 3
+"""How often the agent of one step may ask something; what it asks after that is its result."""
 _SAID: Final = 1000
 """The most characters quoted of an output that broke its contract, for the model that repairs the step."""
 
@@ -244,6 +256,17 @@ class PlanMachine:
                 self._held.add(node)
                 self._keep_time()
 
+    def stand_still(self, node: str, at: float, *, waiting: bool) -> None:
+        """Let the time of an agent's attempt stand still while a call below it waits for a person, or let it go on."""
+        run = self.run
+        run.at = at
+        if node not in run.attempts:
+            return
+        if waiting:
+            self._dispatch.stand(node)
+        elif not self.paused and node not in run.queue.held:
+            self._dispatch.go_on(node)
+
     def person_decided(self, node: str, decision: Decision, at: float) -> None:
         """Continue an attempt that a person has decided about, or end it because the person's time is over."""
         self.run.at = at
@@ -257,6 +280,64 @@ class PlanMachine:
         else:
             self.run.emit(node, decision)
             self._dispatch.limit(node, self._dispatch.time_limit(self.run.state.nodes[node].node))
+
+    def step_asks(self, node: str, question: str, at: float) -> None:
+        """Note that the agent of a step asks something before it can go on. Its time stands still meanwhile."""
+        run = self.run
+        run.at = at
+        attempt = run.attempts[node]
+        attempt.questions += 1
+        if run.state.nodes[node].state == "running":
+            run.emit(node, "needs_human")
+            self._dispatch.limit(node, run.limits.human_timeout)
+        if run.affordable and run.mode.max_calls is None:
+            self._think(_Thought(self._answer_step(node, question)))
+        else:
+            run.out.append(AskPerson(node, question))
+        self._turn()
+
+    def may_ask(self, node: str) -> bool:
+        """Whether a question of a step's agent is heard: it is at work, and hasn't asked too often."""
+        attempt = self.run.attempts.get(node)
+        return attempt is not None and not attempt.ending and attempt.questions < _QUESTIONS
+
+    def _answer_step(self, node: str, question: str) -> Thinking:
+        """Answer an agent from what is known, or have the person asked."""
+        run = self.run
+        asking = questions.answer(run.situation(), run.state.nodes[node].node, question)
+        text = yield from asked(run, "answer", asking)
+        if run.state.nodes[node].state != "waiting_human" or node not in run.attempts:
+            return
+        known = answers.helper_answer(text or "")
+        if known.is_result:
+            run.emit(node, "approved")
+            run.out.append(TakeReply(node))
+        elif known.text:
+            self._tell(node, known.text)
+        else:
+            run.out.append(AskPerson(node, question))
+
+    def step_answered(self, node: str, answer: str | None, at: float) -> None:
+        """Pass in a person's answer to the question of a step's agent; None if nobody answers it."""
+        run = self.run
+        run.at = at
+        attempt = run.attempts.get(node)
+        if attempt is None or run.state.nodes[node].state != "waiting_human":
+            return
+        if answer is not None:
+            self._tell(node, answer)
+        else:
+            run.emit(node, "denied")
+            self._settle_attempt(
+                attempt, StepFailure("incomplete", "It asked something that nobody answered.")
+            )
+        self._turn()
+
+    def _tell(self, node: str, answer: str) -> None:
+        """Let the agent of a step go on, with the answer to its question."""
+        self.run.emit(node, "approved")
+        self._dispatch.limit(node, self._dispatch.time_limit(self.run.state.nodes[node].node))
+        self.run.out.append(TellAgent(node, answer))
 
     def _expired(self, node: str) -> None:
         """End an attempt that was not decided in time.

@@ -628,6 +628,29 @@ def judge(node: PlanNode, question: str, output: JSON) -> Question:
     )
 
 
+def answer(it: Situation, node: PlanNode, question: str) -> Question:
+    """The question of what to tell an agent that asks something before it can go on with its step."""
+    return (
+        text_part(
+            "task",
+            "A helper asks something before it can go on with a step of a plan. Answer it, or pass it on.",
+        ),
+        *request(it),
+        _conversation(it),
+        _memory(it),
+        _known(it),
+        *course(it),
+        text_part("steps", f"The helper's step: {step(node)}", share=1),
+        text_part("subject", f"It asks:\n{fenced(question)}", share=2),
+        text_part(
+            "form",
+            "Answer only what the person's words, the conversation or the results tell. What is the person's to decide, or what "
+            "nobody but the person can know, is for the person: then say `ask_person`, and the question is put to them. If it asks nothing "
+            "that it needs, but brings its result and offers more, say `is_result`.",
+        ),
+    )
+
+
 def compact(items: Sequence[Item], goal: str, words: int) -> Question:
     """The question that puts what is too long into fewer words. `words`: the most for each."""
     texts = [Item(f"## {item.id}\n{item.text}", f"## {item.id}\n{item.short}") for item in items]

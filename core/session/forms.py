@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final, Literal
 
+from iact.core.characters import escaped
+from iact.core.context.excerpt import excerpt
 from iact.core.errors import JournalUnwritable, UsageError
 from iact.core.modules.outcome import ModuleAsk, ModuleReply, SendReply
 from iact.core.ports import JSON
@@ -25,10 +27,15 @@ from iact.core.session.person import signed
 from iact.core.session.person_waits import PersonWaits
 from iact.core.session.scheduler import Scheduler
 from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.apply_plan import ANSWERED
 
 _NOBODY: Final = "There is nobody to ask."
 RESULT: Final = FormField(name="result", kind="text", title="Result", required=True)
 """The result of a front-end tool."""
+ANSWER: Final = FormField(name=ANSWERED, kind="text", title="Answer", required=True)
+"""The answer to an agent that works on a step of a plan."""
+_LONGEST: Final = 4_000
+"""The most characters of such an agent's question."""
 _LATE: Final = "Nobody answered in time."
 
 
@@ -103,6 +110,21 @@ class Forms:
         )  # fmt: skip
         await self._put(agent, pending, asked, reply)
         return await said
+
+    async def inquire(self, plan: Agent, pending: Pending, question: str) -> None:
+        """Put the question of an agent that works on a step of a plan to the person. Its answer is read from its record."""
+
+        async def reply(answer: ModuleReply) -> None:
+            """The plan reads the record."""
+
+        asked = FormAsk(
+            call=pending.call,
+            function=pending.spec.name,
+            message=escaped(excerpt(question, _LONGEST), every=True),
+            fields=(ANSWER,),
+            seconds=self._seconds,
+        )
+        await self._put(plan, pending, asked, reply)
 
     async def answer(
         self, ask: int, decision: FormDecision, values: Mapping[str, JSON] | None = None

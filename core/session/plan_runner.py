@@ -36,6 +36,7 @@ from iact.core.records.plans import Draft, Wake
 from iact.core.records.record import Record
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.events import Delta
+from iact.core.session.forms import Forms
 from iact.core.session.model_calls import ModelCall
 from iact.core.session.models import learnt
 from iact.core.session.race_copies import Copies
@@ -58,12 +59,15 @@ class PlanRunner:
     A step that ends while the session is closing has no outcome.
     """
 
-    def __init__(self, scheduler: Scheduler, models: Models, actions: ActionExecutor, copies: Copies) -> None:
+    def __init__(
+        self, scheduler: Scheduler, models: Models, actions: ActionExecutor, copies: Copies, forms: Forms
+    ) -> None:
         self.live = scheduler.live
         self.scheduler = scheduler
         self.models = models
         self.actions = actions
         self.copies = copies
+        self.forms = forms
         self._running: dict[str, _Running] = {}
         agents = self.live.tree.agents.values()
         self._stopped = {one.path for one in agents if one.plan is not None and one.active}
@@ -137,6 +141,8 @@ class _Running:
         """Results being taken over into the workspace. This is finished even if the plan ends."""
         self._turns: dict[str, asyncio.Lock] = {}
         """A lock for each race whose steps have no copies, so that they take turns."""
+        self._inquired: set[int] = set()
+        """Steps whose agents' questions were put to the person."""
         self._alarm: tuple[float, asyncio.Task[None]] | None = None
 
     async def to_its_end(self) -> None:
@@ -171,6 +177,8 @@ class _Running:
             if node not in self._taking and not holding:
                 self._taking[node] = self._group.create_task(self._take_over(node, copied))
         paused = self._live.tree.paused(self._plan.path)
+        if not (paused or holding):
+            self._inquire()
         for thought, task in list(self._asking.items()):
             if paused or thought not in self._run.asking:
                 task.cancel()
@@ -179,6 +187,14 @@ class _Running:
                 if thought not in self._asking:
                     self._asking[thought] = self._group.create_task(self._ask(thought, asking))
         self._set_alarm(self._run.due)
+
+    def _inquire(self) -> None:
+        """Put the questions of the agents of steps to the person."""
+        for pending in self._plan.actions:
+            question = self._run.inquiries.get(pending.node, "")
+            if question and pending.question and pending.index not in self._inquired:
+                self._inquired.add(pending.index)
+                self._group.create_task(self._planning.forms.inquire(self._plan, pending, question))
 
     # --- time -------------------------------------------------------------------------------------------------
 
@@ -267,6 +283,7 @@ class _Running:
         if pending.child and pending.call and self._live.tree.agents[pending.child].active:
             self._planning.scheduler.cancel(pending.child, "The step of the plan that called it was stopped.")
         if any(one is pending for one in plan.actions):
+            self._planning.forms.end(pending.call)
             settle(self._live, plan, pending, "cancelled")
 
     def _crashed(self, pending: Pending, error: Exception) -> None:

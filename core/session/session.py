@@ -145,7 +145,7 @@ class Session:
             MemoryActions(live, scheduler, memory),
             functions,
         )
-        self._planning = PlanRunner(scheduler, services.models, actions, copies)
+        self._planning = PlanRunner(scheduler, services.models, actions, copies, self._forms)
         self._turns = turns = Turns(scheduler, services.models, memory, grounding)
         self._routing = Routing(scheduler, services.models)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing, layers)

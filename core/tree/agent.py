@@ -85,6 +85,8 @@ class Pending:
     reached: bool = False
     """Whether its module reached the outside since the call was made, so that it may have brought anything."""
     remote: str = ""
+    question: str = ""
+    """For a plan's step: what its agent has asked, and waits for."""
 
 
 @dataclass(slots=True)

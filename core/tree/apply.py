@@ -292,7 +292,10 @@ def _take(tree: Tree, record: Record) -> None:
         case FormAsk() as form:
             fold_forms.ask(tree, record, form)
         case FormAnswer() as filled_in:
+            asked = tree.forms.get(filled_in.ask)
             fold_forms.answer(tree, record, filled_in)
+            if asked is not None:
+                plan_fold.person_told(tree, asked.call, record, filled_in)
         case State() as state:
             _state(tree, record, state)
         case Effects() as looked:
@@ -615,6 +618,8 @@ def _return(
         asks=isinstance(record.content, Reply) and record.content.asks,
     )  # fmt: skip
     if caller.plan is not None:
+        if waiting is not None and reply.asks and plan_fold.asked(tree, caller, waiting, record, reply):
+            return
         if waiting is not None:
             caller.actions.remove(waiting)
             plan_fold.returned(tree, caller, waiting, record, reply)

@@ -139,9 +139,11 @@ def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
 
 
 def _tell_plan(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
-    """Tell the plan that a person is being asked: the step's time stands still meanwhile."""
+    """Tell the plans above that a person is being asked: the step's time stands still meanwhile."""
     if agent.plan is not None:
         apply_plan.waits(tree, agent, pending, record)
+    if tree.follows_1_3:
+        apply_plan.waits_below(tree, agent, record)
 
 
 def _above(tree: Tree, agent: Agent) -> Iterator[str]:

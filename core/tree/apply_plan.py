@@ -17,11 +17,13 @@ from typing import Final
 
 from iact.core.context.excerpt import excerpt
 from iact.core.gate.provenance import join
-from iact.core.language.actions import Registry
+from iact.core.language.actions import CALL, Registry
+from iact.core.language.grammar import Bound
 from iact.core.language.variables import Value, mentions, rename, text_value
 from iact.core.modules.outcome_reader import exit_status
 from iact.core.plan.commands import (
     AskModel,
+    AskPerson,
     Assessed,
     PlanNotice,
     Risk,
@@ -29,6 +31,8 @@ from iact.core.plan.commands import (
     StopAsking,
     StopFiring,
     TakeOverCopy,
+    TakeReply,
+    TellAgent,
     Trust,
 )
 from iact.core.plan.forms import node_to_json, read_plan
@@ -54,6 +58,7 @@ from iact.core.records import plans as said
 from iact.core.records.calls import ClearanceAnswer, Result
 from iact.core.records.control import Cancel, Inject
 from iact.core.records.dialogue import Discard, Reply, Spawn
+from iact.core.records.forms import FormAnswer
 from iact.core.records.parts import Tokens, Wait
 from iact.core.records.record import Record
 from iact.core.records.session import Notice as SaidNotice
@@ -70,6 +75,8 @@ from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, StepOutc
 from iact.core.tree.plan_steps import fire
 from iact.core.tree.tree import Tree
 
+ANSWERED: Final = "answer"
+"""The field of the form in which a person answers the agent of a step."""
 _NEVER: Final = float("inf")
 _BY_USER: Final = "The user cancelled this work."
 _STEP_BY_USER: Final = "The user cancelled this step."
@@ -195,7 +202,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
 
 _ROLES: Final[Mapping[str, tuple[QuestionKind, ...]]] = {
     "planner": ("plan", "correct", "replan", "profile", "repair"),
-    "judge": ("reflect", "interject", "observe", "analyze", "judge"),
+    "judge": ("reflect", "interject", "observe", "analyze", "judge", "answer"),
     "patcher": ("patch",),
     "reporter": ("reason", "synthesize"),
 }
@@ -300,6 +307,10 @@ def _follow(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool) -> None:
             kind = type(command)
             if kind is NodeChange:
                 _changed(plan, run, command)  # type: ignore[arg-type]
+            elif kind is TellAgent:
+                _tell_agent(plan, run, command)  # type: ignore[arg-type]
+            elif kind is TakeReply:
+                _take_reply(tree, plan, run, command.node)  # type: ignore[union-attr, arg-type]
             elif kind is Firing:
                 _fired(tree, plan, run, machine, command, going_on)  # type: ignore[arg-type]
             else:
@@ -366,6 +377,9 @@ def _other(
     | PlanExtension
     | StopFiring
     | TakeOverCopy
+    | TellAgent
+    | TakeReply
+    | AskPerson
     | AskModel
     | StopAsking
     | PlanNotice
@@ -397,6 +411,8 @@ def _other(
             copied = run.latest[node].copied
             assert copied is not None, f"{node} worked in no copy"
             run.taking[node] = copied
+        case AskPerson(node, question):
+            run.inquiries[node] = question
         case AskModel(thought, question, pieces):
             run.asking[thought] = Asking(question, pieces)
         case StopAsking(thought):
@@ -784,6 +800,19 @@ def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
             machine.person_decided(pending.node, "approved" if answer.allow else "denied", at)
 
 
+def waits_below(tree: Tree, agent: Agent, record: Record) -> None:
+    """Let the time of the steps stand still whose agents, or agents below these, wait for a person; or let it go on."""
+    while agent.caller != "user":
+        caller = tree.agents[agent.caller]
+        run = caller.plan
+        step = next((one.node for one in caller.actions if one.child == agent.path), "")
+        if run is not None and run.running is not None and caller.active and step:
+            waiting = any(one.asks for one in tree.subtree(agent.path))
+            with telling(tree, caller, run):
+                run.running.stand_still(step, run.at(record.at), waiting=waiting)
+        agent = caller
+
+
 def _read_all(plan: Agent, run: PlanRun) -> None:
     """Let the plan read all results.
 
@@ -833,6 +862,67 @@ def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: I
     _settle(tree, plan, pending, record, outcome, value, tuple(names.values()))
 
 
+def asked(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: Incoming) -> bool:
+    """Apply a question of a step's agent. Returns whether it is heard; if not, it is the step's result."""
+    run = run_of(plan, record)
+    machine = run.running
+    if machine is None or not tree.follows_1_3 or not plan.active or not machine.may_ask(pending.node):
+        return False
+    run.failures |= reply.labels  # who answers it reads it
+    pending.question = record.body
+    run.asked_by[pending.node] = record, reply
+    tree.stirred.add(plan.path)
+    with telling(tree, plan, run):
+        machine.step_asks(pending.node, record.body, run.at(record.at))
+    return True
+
+
+def person_told(tree: Tree, call: int, record: Record, answer: FormAnswer) -> None:
+    """Apply a person's answer to the question of a step's agent, if the answered form was one."""
+    for plan in list(tree.at_work.values()):
+        run = plan.plan
+        pending = next((one for one in plan.actions if one.call == call and one.question), None)
+        if run is None or run.running is None or pending is None:
+            continue
+        if answer.by == "core":  # the session was left meanwhile: it is asked again
+            return
+        given = (answer.values or {}).get(ANSWERED) if answer.decision == "accept" else None
+        run.inquiries.pop(pending.node, None)
+        if not given:  # its agent is not called again, so this was its outcome
+            plan.actions.remove(pending)
+            run.firing.pop(pending.node, None)
+        with telling(tree, plan, run):
+            run.running.step_answered(pending.node, str(given) if given else None, run.at(record.at))
+        return
+
+
+def _tell_agent(plan: Agent, run: PlanRun, told: TellAgent) -> None:
+    """Go on with the dialogue that a step has with its agent: the answer to its question is one more call of it."""
+    before = next((one for one in plan.actions if one.node == told.node and one.question), None)
+    if before is None:
+        return
+    plan.actions.remove(before)
+    record = run.state.nodes[told.node]
+    bound = Bound({"name": before.written, "message": told.answer}, {})
+    index = run.fired + 1
+    pending = Pending(index, before.written, "", "", CALL, bound, child=before.child, node=told.node)
+    run.fired = run.firing[told.node] = index
+    plan.actions.append(pending)
+    content = said.Fire(
+        node=told.node, attempt=record.attempts, turn=plan.turn, action=index, function=CALL.name, to=before.child
+    )  # fmt: skip
+    run.owed.append(Owed(content, json.dumps({"message": told.answer}, ensure_ascii=False)))
+
+
+def _take_reply(tree: Tree, plan: Agent, run: PlanRun, node: str) -> None:
+    """Take what a step's agent asked as the result of its step."""
+    pending = next((one for one in plan.actions if one.node == node and one.question), None)
+    found = run.asked_by.pop(node, None)
+    if pending is not None and found is not None:
+        plan.actions.remove(pending)
+        returned(tree, plan, pending, *found)
+
+
 def _plain(value: Value) -> Value:
     """The same content under a known type, or under the plainest type that fits."""
     if value.media in _KNOWN:
@@ -852,6 +942,7 @@ def _settle(
 ) -> None:
     run = run_of(plan, record)
     run.firing.pop(pending.node, None)
+    run.inquiries.pop(pending.node, None)
     attempt = run.state.nodes[pending.node].attempts
     settled = StepOutcome(pending.node, attempt, record.n, outcome, value, brought, copied)
     run.settled[pending.index] = run.latest[pending.node] = settled

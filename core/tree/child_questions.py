@@ -8,11 +8,11 @@ from iact.core.tree.tree import Tree
 
 
 def asks_caller(tree: Tree, agent: Agent, text: str) -> bool:
-    """Whether the text with which an agent ends its work asks the agent that called it.
+    """Whether the text with which an agent ends its work asks the agent or the plan that called it.
 
-    A plan can't answer, and a person reads for themselves.
+    A person reads for themselves.
     """
     caller = tree.agents.get(agent.caller)
-    if caller is None or caller.plan is not None or not tree.follows_1_3:
+    if caller is None or not tree.follows_1_3:
         return False
     return asks(text)

@@ -137,10 +137,12 @@ def task_of(
     node: PlanNode,
     arguments: Mapping[str, JSON],
     refs: Mapping[str, Labels],
+    *,
+    left_behind: Sequence[str] = (),
 ) -> Bound:
     """Build the message to the child of an agent step: its task, its purpose, and what it builds on.
 
-    `refs`: the labels of what each of its refs passes on.
+    `refs`: the labels of what each of its refs passes on. `left_behind`: the files that an earlier attempt wrote.
     """
     plain: list[str] = []
     handed: list[_Handed] = []
@@ -182,7 +184,7 @@ def task_of(
     handed = list(known.values())
     if run.machine is None:
         return _bound(tree, node, _told_then(node, plain, handed))
-    message = _told(node, plain, handed, run.machine.run.goal, run.source.constraints)
+    message = _told(node, plain, handed, run.machine.run.goal, run.source.constraints, left_behind)
     return _bound(tree, node, message)
 
 
@@ -213,10 +215,16 @@ def _told(
     handed: Iterable[_Handed],
     goal: str,
     constraints: Sequence[str],
+    left_behind: Sequence[str],
 ) -> str:
     parts = [node.task]
     why = [f"This is one step of a plan. The goal of the plan: {goal}"] if goal else []
     ruled = Briefing(constraints=constraints).ruled()
+    if node.tools:
+        plain = [*plain, f"Functions for it: {', '.join(node.tools)}."]
+    if left_behind:
+        files = ", ".join(f"`{name}`" for name in left_behind)
+        plain = [*plain, f"Somebody began this before you. What is there of it: {files}."]
     parts.append("\n".join([*why, *([ruled] if ruled else []), *plain]))
     lines = []
     for one in handed:
@@ -242,4 +250,8 @@ def _bound(tree: Tree, node: PlanNode, message: str) -> Bound:
         given["role"] = node.role
     if node.model in tree.roles:
         given["model"] = node.model
+    if node.intent is not None:
+        given["intent"] = node.intent
+    if node.scope:
+        given["scope"] = " ".join(node.scope)
     return Bound(given, {})

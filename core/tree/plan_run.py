@@ -30,6 +30,7 @@ from iact.core.plan.state import NodeRecord, PlanState
 from iact.core.ports import JSON
 from iact.core.records.parts import PlanTerms, SeenFiles
 from iact.core.records.plans import Extend, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
+from iact.core.records.record import Record
 from iact.core.records.session import Notice
 from iact.core.tree.mail import Incoming
 from iact.core.tree.plan_history import PlanHistory
@@ -152,6 +153,10 @@ class PlanRun:
     taking: dict[str, Copied] = field(default_factory=dict)
     holds: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     notes: dict[str, list[Incoming]] = field(default_factory=dict)
+    inquiries: dict[str, str] = field(default_factory=dict)
+    """Questions of its steps' agents that are to be put to the person, by step."""
+    asked_by: dict[str, tuple[Record, Incoming]] = field(default_factory=dict)
+    """The last question of each step's agent: its record, and the message."""
     ending: Ending | None = None
 
     @property
@@ -196,6 +201,7 @@ class PlanRun:
         """Drop everything that is still open: nothing more follows from this plan."""
         self.owed.clear()
         self.asking.clear()
+        self.inquiries.clear()
         self.firing.clear()
 
 

@@ -160,18 +160,39 @@ def _any_text(spec: ActionSpec, name: str) -> bool:
 def _child(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | StepFailure:
     node = firing.node
     path = f"{plan.path}/{node.call}"
+    left_behind: tuple[str, ...] = ()
+    before = _failed_before(tree, path, firing) if tree.follows_1_3 else None
+    if before is not None:
+        # Whoever tries again reads what there is, and not how it failed (Graph Harness, section 5.4).
+        left_behind = tuple(before.context.chronicle.files)
+        path = f"{path}-{firing.attempt}"
     refused = _no_child(tree, plan, path, node)
     if refused:
         return StepFailure("raised", refused)
     refs = {name: _of_ref(run, plan, node, name) for name in node.refs}
-    bound = task_of(tree, run, plan, node, firing.arguments, refs)
-    return Pending(index, node.call, "", "", CALL, bound, child=path, node=node.id)
+    bound = task_of(tree, run, plan, node, firing.arguments, refs, left_behind=left_behind)
+    name = path.rpartition("/")[2]
+    bound = replace(bound, arguments={**bound.arguments, "name": name})
+    return Pending(index, name, "", "", CALL, bound, child=path, node=node.id)
+
+
+def _failed_before(tree: Tree, path: str, firing: Firing) -> Agent | None:
+    """The agent that tried a step before, if it did nothing else: then its dialogue is about the failure alone."""
+    before = tree.agents.get(f"{path}-{firing.attempt - 1}") or tree.agents.get(path)
+    if firing.attempt < 2 or before is None or before.plan is not None:
+        return None
+    return before if len(before.context.chronicle.heard) <= 1 else None
 
 
 def _no_child(tree: Tree, plan: Agent, path: str, node: PlanNode) -> str:
     """Why an agent step can't be carried out; empty if it can."""
-    if path in tree.agents:
-        return f"{path} is a plan." if tree.agents[path].plan is not None else ""
+    known = tree.agents.get(path)
+    if known is not None:
+        if known.plan is not None:
+            return f"{path} is a plan."
+        if tree.follows_1_3 and _is_narrower(known, node):
+            return f"The agent {node.call} is at work with other rights; give the agent of this step a name of its own."
+        return ""
     if node.model not in ("", FAST) and node.model not in tree.roles:
         return f"There is no model role {node.model!r}; there are {', '.join(sorted(tree.roles))}."
     if plan.depth + 1 > tree.bounds.depth:
@@ -179,3 +200,9 @@ def _no_child(tree: Tree, plan: Agent, path: str, node: PlanNode) -> str:
     if len(tree.agents) >= tree.bounds.agents:
         return f"There are {tree.bounds.agents} agents, the most there may be."
     return ""
+
+
+def _is_narrower(known: Agent, node: PlanNode) -> bool:
+    """Whether a step wants its agent to have other rights than the agent has that was called before."""
+    other_intent = node.intent is not None and node.intent != known.narrowing.intent
+    return other_intent or bool(node.scope and tuple(node.scope) != tuple(known.narrowing.patterns or ()))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from iact.core.session.replay import replay
+from iact.core.session.session import Session
 from iact.core.tree.plan_report import plan_json
 from tests.core.session.fakes import World, replies
-from tests.core.session.plan_scenes import TWO, WRITTEN, ask, changes, heard, plan, researcher
+from tests.core.session.plan_scenes import TWO, WRITTEN, ask, changes, heard, plan, researcher, runtime, until
 
 
 def test_steps_run_in_order_and_the_summary_comes_back(tmp_path: Path) -> None:
@@ -213,3 +216,101 @@ def test_a_step_reads_each_value_once_and_the_report_only_its_result(tmp_path: P
     assert "$look:\n```" not in told, "what an inner step gave is named only"
     assert "$tell3:\n```" not in told, "the result stands in the report"
     assert session.state.agents["/"].table["look"].text() == "one"
+
+
+ASKS = plan(
+    "goal: Paint it\nsteps:\n  - {id: paint, agent: painter, task: Paint., timeout: 600}", "PLAN audit"
+)
+PAINTER = {"/": [ASKS, "Done."], "/audit/painter": ["Which colour?", "It is green."]}
+
+
+def test_a_question_of_a_steps_agent_is_answered_from_what_is_known(tmp_path: Path) -> None:
+    answers = {"A helper asks something": ['{"answer": "Green, as the person wrote."}']}
+    session, _, records = ask(tmp_path, replies(PAINTER), answers=answers)
+    assert "Green, as the person wrote." in heard(session, "/audit/painter")
+    assert [state for node, state in changes(records) if node == "paint"] == [
+        "ready", "running", "waiting_human", "running", "executed",
+    ]  # fmt: skip
+    assert session.state.agents["/"].table["paint"].text() == "It is green."
+    asked = next(one for one in records if one.kind == "ask")
+    assert asked.text("question") == "answer"
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_question_that_only_the_person_can_answer_is_put_to_them(tmp_path: Path, answered: bool) -> None:
+    answers = {"A helper asks something": '{"ask_person": true}', "A step failed.": "{}", "Plan the": "no"}
+
+    async def go() -> Session:
+        async with runtime(tmp_path, replies(PAINTER), answers=answers) as opened:
+            session = await opened.open()
+            said = await session.say("Go")
+            await until(lambda: session.state.forms)
+            (number, form) = next(iter(session.state.forms.items()))
+            assert form.message == "Which colour?"
+            assert [one.title for one in form.fields] == ["Answer"]
+            if answered:
+                await session.answer_form(number, "accept", {"answer": "Green"})
+            else:
+                await session.answer_form(number, "decline")
+            await session.answer(said.n)
+            return session
+
+    session = asyncio.run(go())
+    replay(session.journal, verify=True)
+    run = session.state.agents["/audit"].plan
+    assert run is not None
+    assert run.state.nodes["paint"].state == ("executed" if answered else "failed")
+    assert ("Green" in heard(session, "/audit/painter")) == answered
+    if not answered:
+        assert run.state.nodes["paint"].error == "It asked something that nobody answered."
+
+
+def test_a_result_that_ends_with_an_offer_is_a_result(tmp_path: Path) -> None:
+    script = {"/": [ASKS, "Done."], "/audit/painter": ["It is green. Shall I paint the door, too?"]}
+    answers = {"A helper asks something": ['{"is_result": true}']}
+    session, _, _ = ask(tmp_path, replies(script), answers=answers)
+    assert session.state.agents["/"].table["paint"].text() == "It is green. Shall I paint the door, too?"
+
+
+def test_an_agent_that_asks_on_and_on_is_heard_three_times(tmp_path: Path) -> None:
+    script = {"/": [ASKS, "Done."], "/audit/painter": ["Which colour?"] * 4}
+    answers = {"A helper asks something": '{"answer": "Green."}'}
+    session, _, records = ask(tmp_path, replies(script), answers=answers)
+    assert sum(one.kind == "ask" for one in records) == 3
+    assert session.state.agents["/"].table["paint"].text() == "Which colour?"
+
+
+def test_an_agent_step_has_the_rights_that_it_states_and_is_told_its_functions(tmp_path: Path) -> None:
+    steps = (
+        "goal: Look\nsteps:\n"
+        "  - {id: look, agent: reader, task: Look., intent: 0, scope: [t.read], tools: [t.read]}\n"
+        "  - {id: more, agent: reader, task: Write., intent: 1, after: [look]}"
+    )
+    script = {"/": [plan(steps), "Done."], "/audit/reader": ["Seen."]}
+    answers = {"A step failed.": "{}", "Plan the": "no"}
+    session, _, _ = ask(tmp_path, replies(script), answers=answers)
+    grant = session.state.grant_of("/audit/reader")
+    assert grant.intent == 0
+    assert grant.scope.contains("t.read")
+    assert not grant.scope.contains("t.write")
+    assert "Functions for it: t.read." in heard(session, "/audit/reader")
+    run = session.state.agents["/audit"].plan
+    assert run is not None
+    assert "with other rights" in run.state.nodes["more"].error
+
+
+def test_an_agent_that_tries_again_reads_what_the_first_left_and_not_how_it_failed(tmp_path: Path) -> None:
+    steps = (
+        "goal: Write\nsteps:\n"
+        '  - {id: w, agent: writer, task: Write it., retries: 1, contract: {regex: "ready"}}'
+    )
+    script = {
+        "/": [plan(steps), "Done."],
+        "/audit/writer": ["```WRITE\nhalf\n```", "I could not end it."],
+        "/audit/writer-2": ["It is ready."],
+    }
+    session, _, _ = ask(tmp_path, replies(script))
+    second = heard(session, "/audit/writer-2")
+    assert "I could not end it." not in second
+    assert "Write it." in second
+    assert session.state.agents["/"].table["w"].text() == "It is ready."
