@@ -90,6 +90,8 @@ def test_a_person_signs_in_with_a_provider_and_stays_through_a_kill(stage: Stage
             page.get_by_label("Message to the root agent").fill("What is it?")
             page.keyboard.press("Enter")
             expect(page.get_by_text("It is plover.", exact=True)).to_be_visible()
+            # What is only being written is lost with the server.
+            expect(page.get_by_role("treeitem", name="Root agent, done")).to_be_visible()
             session = page.url.partition("#")[2]
             (cookie,) = [one for one in ada.cookies(url) if one["name"].startswith("iact_")]
             assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -292,7 +293,10 @@ def test_an_answer_that_was_first_a_turn_is_shown_once(tmp_path: Path) -> None:
             await session.ask("And then?")
             return session.journal.parent
 
-    page = export.page(asyncio.run(main()))
+    # The browser of the other tests leaves a running loop in this thread.
+    with ThreadPoolExecutor(1) as apart:
+        folder = apart.submit(asyncio.run, main()).result()
+    page = export.page(folder)
     assert page.count('<article class="entry own replied"') == 1
     assert page.count('<article class="entry own reply"') == 2
 

@@ -108,7 +108,11 @@ async def _one_host(host: str, port: int) -> bool:
     return (host, port) == ("allowed.test", 443)
 
 
-PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
+PROXIES: Final = tuple(
+    spelled
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+    for spelled in (name, name.lower())
+)
 """What a module with a way out is told of it."""
 DOCKER: Final = Backend("docker", "docker")
 ALL: Final[Mapping[Name, Backend]] = {
