@@ -2,6 +2,7 @@
 
     IactError
     ├── UsageError              the caller gave something wrong (exit status 2)
+    │   └── Changed             what a person agreed to is not what they were shown
     ├── JournalError            the journal on disk
     │   ├── JournalCorrupt      a record does not match its digest, number or form
     │   ├── JournalLocked       another process holds the session
@@ -43,6 +44,13 @@ class IactError(Exception):
 
 class UsageError(IactError):
     """A person or program gave a wrong argument, setting or file."""
+
+
+class Changed(UsageError):
+    """A person agreed to something that is no longer what they were shown. Nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__("It has changed since you looked; look again.")
 
 
 class JournalError(IactError):

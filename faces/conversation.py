@@ -15,7 +15,7 @@ import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
@@ -25,6 +25,7 @@ from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Event, RecordAppended
+from iact.core.session.hosts import Lasts
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
@@ -180,21 +181,38 @@ def _begins(record: Record) -> bool:
     return isinstance(record.content, Say) and not record.content.waits
 
 
-async def answer(session: Session, given: Sequence[tuple[int, str]]) -> Record:
-    """Answer questions, each given by its record number and a word or JSON. Returns the record of the last answer.
+@dataclass(frozen=True, slots=True)
+class ClientAnswer:
+    """A client's answer to a question."""
+
+    question: int
+    """The question's record."""
+    seen: str
+    """The digest of the question as the client was shown it."""
+    said: str
+    """A word or JSON."""
+
+
+async def answer(session: Session, given: Sequence[ClientAnswer]) -> Record:
+    """Answer questions. Returns the record of the last answer.
 
     Raises:
         UsageError: an answer is invalid, or its question no longer waits.
+        Changed: a question is not the one that the client was shown.
     """
     record: Record | None = None
-    for number, said, (allow, remember) in [(number, said, _verdict(said)) for number, said in given]:
-        question = next(iter(session.records(number - 1)), None)
+    for one, (allow, remember) in [(one, _verdict(one.said)) for one in given]:
+        n, seen = one.question, one.seen
+        question = next(iter(session.records(n - 1)), None)
         if question is not None and isinstance(question.content, FormAsk):
-            record = await session.answer_form(number, "accept" if allow else "decline", _values(said))
+            decision: Literal["accept", "decline"] = "accept" if allow else "decline"
+            record = await session.answer_form(n, decision, _values(one.said), seen=seen)
         elif question is not None and isinstance(question.content, HostAsk):
-            record = await session.clear_host(number, allow, "session" if remember else "once")
+            lasts: Lasts = "session" if remember else "once"
+            record = await session.clear_host(n, allow, lasts, seen=seen)
         else:
-            record = await session.clear(number, allow, "call" if allow and remember else None)
+            kept = "call" if allow and remember else None
+            record = await session.clear(n, allow, kept, seen=[seen])
     assert record is not None
     return record
 
@@ -238,7 +256,7 @@ async def unattended(exchange: Exchange) -> int:
             if question.n not in denied:
                 denied.add(question.n)
                 with suppress(IactError):  # it was settled in the meantime
-                    await answer(exchange.session, [(question.n, "deny")])
+                    await answer(exchange.session, [ClientAnswer(question.n, "", "deny")])
     return len(denied)
 
 

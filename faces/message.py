@@ -9,9 +9,10 @@ from typing import Final, TypeAlias
 
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
+from iact.core.session.consent import SHORTEST, question_digest
 from iact.core.session.session import Session
 
-_QUESTION: Final = re.compile(r"call_(.{1,120})_(\d{1,9})")
+_QUESTION: Final = re.compile(r"call_(.{1,120})_(\d{1,9})_([0-9a-f]{16})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,12 @@ async def say(
 
 
 def question_id(session: str, question: Record) -> str:
-    """The id of a question, which contains its session and record."""
-    return f"call_{session}_{question.n}"
+    """The id of a question, which contains its session, its record, and the digest of what the client is shown."""
+    return f"call_{session}_{question.n}_{question_digest(question)[:SHORTEST]}"
 
 
-def question_of(session: str, identity: str) -> int:
-    """The record number in a question's id.
+def question_of(session: str, identity: str) -> tuple[int, str]:
+    """The record number in a question's id, and the digest of what the client was shown.
 
     Raises:
         UsageError: the id is not of a question in this session.
@@ -57,4 +58,4 @@ def question_of(session: str, identity: str) -> int:
     found = _QUESTION.fullmatch(identity)
     if found is None or found[1] != session:
         raise UsageError(f"There is no question {identity[:100]!r} in this session.")
-    return int(found[2])
+    return int(found[2]), found[3]

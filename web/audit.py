@@ -298,8 +298,19 @@ def _argument(name: str, value: JSON, labels: Iterable[str]) -> Markup:
 
 
 def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> Markup:
-    words = f"{value.size:,} bytes of {value.media or 'an unknown type'}, SHA-256 {value.sha256[:16]}"
-    return html('<dt>{}{}</dt><dd class="aside">{}</dd>', in_full(name), _labels(labels), in_full(words))
+    words = f"{value.size:,} bytes of {value.media or 'an unknown type'}, SHA-256 {value.sha256}"
+    return html(
+        '<dt>{}{}</dt><dd class="aside">{}{}</dd>',
+        in_full(name),
+        _labels(labels),
+        in_full(words),
+        html(
+            ' <button type="button" class="link open-value t" data-sha256="{}">Open in full</button>',
+            value.sha256,
+        )
+        if value.sha256 and (value.media or "").startswith("text/")
+        else "",
+    )
 
 
 def _labels(labels: Iterable[str]) -> Markup:

@@ -11,22 +11,28 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar, get_type_hints
+from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel
 
 from iact.accounts.people import AuditKind
 from iact.accounts.rights import Principal, Right
-from iact.core.errors import MemoryUnavailable
+from iact.core.errors import MemoryUnavailable, UsageError
 from iact.core.ports import JSON, Memory
+from iact.core.records.calls import ClearanceAsk
 from iact.core.records.dialogue import Upload as Uploaded
 from iact.core.records.record import Record
+from iact.core.session.consent import question_digest
+from iact.core.session.question_text import told
+from iact.core.session.question_values import question_values
+from iact.core.session.questions import is_question
 from iact.core.session.source import source_of, written_source
 from iact.web import choices, files, inspection, own_secrets, people, review, sessions, timeline
 from iact.web.downloads import Content
 from iact.web.follower import Cursor
 from iact.web.history import RecordHistory
 from iact.web.ports import PeopleRegister, Product, Runtime, Session, SharedSetup, Tenant
+from iact.web.safe_text import exact
 from iact.web.wire import answers, news, requests
 
 
@@ -312,24 +318,47 @@ async def _intent(client: Client, message: requests.SetIntent) -> answers.Record
 
 async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
     session = await client.session()
-    remember = message.remember
-    calls = [message.call, *message.also]
-    asked = dict.fromkeys(one.agent for call in calls for one in session.records(call - 1)[:1])
-    if message.why is not None and not message.allow:
-        # Before the answer: it must arrive before the agent continues. The agent reads a message, not a verdict.
-        for agent in asked:
-            await session.inject(agent, message.why, "deliver")
     if message.lasts == "always":
         client.demand("own")
+    why = message.why or ""
+    if why:
+        client.demand("steer")  # the agent reads it as the user's words
+
     if session.asks_host(message.call) and not message.also:
-        return {"n": (await session.clear_host(message.call, message.allow, message.lasts or "once")).n}
+        record = await session.clear_host(
+            message.call, message.allow, message.lasts or "once", why=why, seen=message.digest
+        )
+        return {"n": record.n}
+
+    remember = message.remember
     record = await session.clear(
         message.call,
         message.allow,
         remember.model_dump() if isinstance(remember, requests.Remember) else remember,
         also=message.also,
+        why=why,
+        seen=message.seen,
     )
     return {"n": record.n}
+
+
+async def _question(client: Client, message: requests.ShowQuestion) -> answers.Question:
+    session = client.watched()
+    question = next(iter(session.records(message.n - 1)), None)
+    if question is None or not is_question(question):
+        raise UsageError(f"Record {message.n} asks nothing.")
+
+    values = await asyncio.to_thread(question_values, session.journal.parent, question)
+    asked = question.content
+    attached = asked.attached if isinstance(asked, ClearanceAsk) and asked.attached else {}
+    return {
+        "text": told(question, values),
+        "digest": question_digest(question),
+        "values": [
+            {"name": name, "text": exact(text), "sha256": attached[name].sha256}
+            for name, text in values.items()
+        ],
+    }
 
 
 async def _answer_form(client: Client, message: requests.AnswerForm) -> answers.Recorded:
@@ -339,9 +368,9 @@ async def _answer_form(client: Client, message: requests.AnswerForm) -> answers.
     values: dict[str, JSON] = {
         name: [*value] if isinstance(value, list) else value for name, value in message.values.items()
     }
-    return {
-        "n": (await session.answer_form(message.ask, "accept" if message.accept else "decline", values)).n
-    }
+    decision: Literal["accept", "decline"] = "accept" if message.accept else "decline"
+    record = await session.answer_form(message.ask, decision, values, seen=message.digest)
+    return {"n": record.n}
 
 
 async def _declassify(client: Client, message: requests.Declassify) -> answers.Recorded:
@@ -561,6 +590,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "plan.run": _command(requests.RunPlan, _plan_run, "steer"),
     "plans": _command(requests.ListPlans, _plans, "list"),
     "clear": _command(requests.Clear, _clear, "clear"),
+    "question": _command(requests.ShowQuestion, _question, "clear"),
     "form.answer": _command(requests.AnswerForm, _answer_form, "clear"),
     "intent": _command(requests.SetIntent, _intent, "own"),
     "declassify": _command(requests.Declassify, _declassify, "own"),

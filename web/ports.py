@@ -33,7 +33,7 @@ from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.catalogue import KnownModule
 from iact.core.session.deletion import DeletionOutcome
-from iact.core.session.effects import SettledChanges
+from iact.core.session.effects import SeenChanges, SettledChanges
 from iact.core.session.events import Event
 from iact.core.session.figures import Figures, Workload
 from iact.core.session.hosts import HostRow
@@ -121,10 +121,21 @@ class Effects(Protocol):
 
     async def rows(self, *, fresh: bool = True) -> Sequence[PendingRow]: ...
     async def patch(self, path: str) -> str: ...
+    def digest(self, path: str) -> str:
+        """The digest of the pending change of a path."""
+        ...
+
     async def apply(
-        self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
+        self,
+        paths: Sequence[str] | None,
+        *,
+        force: bool = False,
+        since: int | None = None,
+        seen: SeenChanges | None = None,
     ) -> SettledChanges: ...
-    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> SettledChanges: ...
+    async def drop(
+        self, paths: Sequence[str] | None, *, since: int | None = None, seen: SeenChanges | None = None
+    ) -> SettledChanges: ...
 
 
 class Session(Protocol):
@@ -205,17 +216,35 @@ class Session(Protocol):
 
     async def set_intent(self, value: float) -> Record: ...
     async def clear(
-        self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
+        self,
+        call: int,
+        allow: bool,
+        remember: JSON = None,
+        *,
+        also: Sequence[int] = (),
+        why: str = "",
+        seen: Sequence[str] | None = None,
     ) -> Record: ...
     async def clear_host(
-        self, ask: int, allow: bool, lasts: Literal["once", "session", "always"] = "once"
+        self,
+        ask: int,
+        allow: bool,
+        lasts: Literal["once", "session", "always"] = "once",
+        *,
+        why: str = "",
+        seen: str | None = None,
     ) -> Record: ...
     def offers_skill(self, record: int) -> bool:
         """Whether the record is an open question about a skill that an agent offers."""
         ...
 
     async def answer_form(
-        self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
+        self,
+        ask: int,
+        action: Literal["accept", "decline"],
+        values: Mapping[str, JSON] | None = None,
+        *,
+        seen: str | None = None,
     ) -> Record: ...
     def asks_host(self, record: int) -> bool:
         """Whether the record is an open question about a host."""

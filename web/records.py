@@ -76,6 +76,8 @@ from iact.core.records.plans import (
 )
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
+from iact.core.session.consent import question_digest
+from iact.core.session.questions import is_question
 from iact.core.session.text import IsAction, calls, looks_like_action
 from iact.web.audit import (
     answer_html,
@@ -184,6 +186,8 @@ def _header(record: Record, limit: int) -> Fields:
     }
     if len(record.body) > limit:
         message["body_size"] = len(record.body)
+    if is_question(record):
+        message["digest"] = question_digest(record)
     return message
 
 

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from iact.core.errors import UsageError
 from iact.core.ports import AppliedChange
-from iact.core.session.effects import SettledChanges
+from iact.core.session.consent import together
+from iact.core.session.effects import SeenChanges, SettledChanges
 from iact.core.session.review import counts
 from iact.web.ports import Session
 from iact.web.wire import answers, requests
@@ -25,13 +26,15 @@ async def list_pending(client: ReviewClient, message: requests.ListPending) -> a
     # Only the first page checks the directory again.
     rows = await session.effects.rows(fresh=message.start == 0 and message.count > 0)
     shown = [*rows[message.start : message.start + message.count]]
-    return {"total": len(rows), "at": session.view.record, "list": shown}
+    whole = together(row["digest"] for row in rows)
+    return {"total": len(rows), "at": session.view.record, "digest": whole, "list": shown}
 
 
 async def show_patch(client: ReviewClient, message: requests.ShowPatch) -> answers.Patch:
     """Answer `patch`."""
-    text = await client.watched().effects.patch(message.path)
-    return {"text": text, **_counted(text)}
+    effects = client.watched().effects
+    text = await effects.patch(message.path)
+    return {"text": text, "digest": effects.digest(message.path), **_counted(text)}
 
 
 async def count_lines(client: ReviewClient, message: requests.CountLines) -> answers.PathLinesList:
@@ -50,14 +53,24 @@ async def count_lines(client: ReviewClient, message: requests.CountLines) -> ans
 async def apply(client: ReviewClient, message: requests.Apply) -> answers.Settled:
     """Carry out `apply`."""
     session = client.watched()
-    settled = await session.effects.apply(message.paths, force=message.force, since=message.at)
+    settled = await session.effects.apply(
+        message.paths, force=message.force, since=message.at, seen=_seen(message)
+    )
     return _settled(settled)
 
 
 async def drop(client: ReviewClient, message: requests.Drop) -> answers.Settled:
     """Carry out `drop`."""
     session = client.watched()
-    return _settled(await session.effects.drop(message.paths, since=message.at))
+    return _settled(await session.effects.drop(message.paths, since=message.at, seen=_seen(message)))
+
+
+def _seen(message: requests.Apply | requests.Drop) -> SeenChanges | None:
+    if message.digest is not None and message.paths is None:
+        return SeenChanges(whole=message.digest)
+    if message.digests is not None:
+        return SeenChanges(each=message.digests)
+    return None
 
 
 def _settled(settled: SettledChanges) -> answers.Settled:

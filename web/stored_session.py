@@ -178,19 +178,37 @@ class StoredSession:
         _refuse()
 
     async def clear(
-        self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
+        self,
+        call: int,
+        allow: bool,
+        remember: JSON = None,
+        *,
+        also: Sequence[int] = (),
+        why: str = "",
+        seen: Sequence[str] | None = None,
     ) -> Record:
         """Refused."""
         _refuse()
 
     async def clear_host(
-        self, ask: int, allow: bool, lasts: Literal["once", "session", "always"] = "once"
+        self,
+        ask: int,
+        allow: bool,
+        lasts: Literal["once", "session", "always"] = "once",
+        *,
+        why: str = "",
+        seen: str | None = None,
     ) -> Record:
         """Refused."""
         _refuse()
 
     async def answer_form(
-        self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
+        self,
+        ask: int,
+        action: Literal["accept", "decline"],
+        values: Mapping[str, JSON] | None = None,
+        *,
+        seen: str | None = None,
     ) -> Record:
         """Refused."""
         _refuse()

@@ -6,6 +6,7 @@ server changes it here. Neither runs a module, except for starting it once to re
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import tempfile
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from iact.core.modules.client import ModuleClient
 from iact.core.modules.invoker import Invoker
 from iact.core.modules.manifest import Manifest
 from iact.core.ports import JSON, CatalogueEntry, ModuleHost, ModuleSource, Origin, Report
+from iact.core.session import consent
 
 ManifestObject: TypeAlias = Annotated[dict[str, JSON], Manifest]
 """A manifest as JSON, with all its fields."""
@@ -164,11 +166,27 @@ class ModuleCatalogue:
         """
         self._approvals.withdraw(name)
 
-    async def approve(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> KnownModule:
+    async def source(self, module: KnownModule) -> dict[str, str]:
+        """The text of each file of a module's source, by its path; a file that is no text is described instead.
+
+        Empty if the module is an image.
+        """
+        found = await self._host.files(module.entry.name, module.entry.digest)
+        texts: dict[str, str] = {}
+        for path, content in sorted(found.items()):
+            try:
+                texts[path] = content.decode()
+            except UnicodeDecodeError:
+                digest = hashlib.sha256(content).hexdigest()
+                texts[path] = f"({len(content)} bytes that are no text, SHA-256 {digest})"
+        return texts
+
+    async def approve(self, name: str, functions: Sequence[str] = (), *, digest: str) -> KnownModule:
         """Approve functions of a module's manifest for this digest; all of them if none is named.
 
         Raises:
-            UsageError: there is no such module, version or function.
+            UsageError: there is no such module or function.
+            Changed: the module is not the one with this digest.
             SandboxError: there is no catalogue.
         """
         entries = await self._host.catalogue()
@@ -207,14 +225,16 @@ def approve(
     approvals: Approvals,
     functions: Sequence[str] = (),
     *,
-    digest: str = "",
+    digest: str,
 ) -> KnownModule:
     """Approve functions of a module, all if none is named. Their names may include the module's name.
 
-    `digest`: the beginning of the digest that the person saw; it must match the one in the catalogue.
+    `digest`: the digest that the person saw, or at least its first 16 digits. It is of the source, and with it of the
+    manifest, of which a host keeps one for each digest.
 
     Raises:
-        UsageError: there is no such module, version or function; nothing was approved.
+        UsageError: there is no such module or function; nothing was approved.
+        Changed: the module is not the one that the person saw.
     """
     found = next((known(entry, approvals) for entry in entries if entry.name == name), None)
     if found is None:
@@ -224,10 +244,7 @@ def approve(
         raise UsageError(
             f"An administrator added the module {name} for all users; only an administrator can approve it."
         )
-    if not found.entry.digest.startswith(digest):
-        raise UsageError(
-            f"The module {name} has changed and now has the digest {found.entry.digest}. Review it again."
-        )
+    consent.check(digest, found.entry.digest)
     if found.manifest is None:
         raise UsageError(f"The module {name} has never run here, so there is nothing to approve yet.")
     offered = [one.name for one in found.manifest.functions]

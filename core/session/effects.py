@@ -12,18 +12,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
 
-from iact.core.errors import UsageError, WorkspaceError
+from iact.core.errors import Changed, UsageError, WorkspaceError
 from iact.core.modules.quota import FolderUse
 from iact.core.ports import JSON, AppliedChange, LiveFiles, OpenLive
 from iact.core.records.calls import Settle
 from iact.core.records.control import ApplyChanges, DropChanges, UseOverlay
 from iact.core.records.record import Record
+from iact.core.session import consent
 from iact.core.session.live import Live
 from iact.core.session.person import signed
 from iact.core.session.review import PendingRow, rows
@@ -48,6 +49,37 @@ _PATCH: Final = 200_000
 _WRITTEN: Final = "What was written in the workspace"
 
 _Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenChanges:
+    """What a person was shown of the pending changes, as digests (`core.session.consent`)."""
+
+    whole: str = ""
+    """The digest of the whole list, if all of it is meant."""
+    each: Mapping[str, str] = field(default_factory=dict)
+    """Otherwise the digest of each change that is meant, by path."""
+
+    def check(self, chosen: Mapping[str, PendingChange]) -> None:
+        """Check that this is what is pending now. A folder that another path needs may be missing from `each`.
+
+        Raises:
+            Changed: it is not.
+        """
+        if self.whole:
+            consent.check(self.whole, list_digest(chosen.values()))
+            return
+
+        for path, item in chosen.items():
+            if path in self.each:
+                consent.check(self.each[path], consent.change_digest(item))
+            elif not _is_folder(item):
+                raise Changed
+
+
+def list_digest(pending: Iterable[PendingChange]) -> str:
+    """Return the digest of a list of pending changes."""
+    return consent.together(consent.change_digest(item) for item in pending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,24 +301,44 @@ class SessionEffects:
         async with self._lock:
             return await self._run(lambda: files.patch(path, most=most))
 
+    def digest(self, path: str) -> str:
+        """The digest of the pending change of one path, as last seen (`core.session.consent`).
+
+        Raises:
+            UsageError: no change is pending there.
+        """
+        item = self._live.tree.pending.get(path)
+        if item is None:
+            raise UsageError(f"No change is waiting at {path!r}; see iact workspace pending.")
+        return consent.change_digest(item)
+
     async def apply(
-        self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
+        self,
+        paths: Sequence[str] | None,
+        *,
+        force: bool = False,
+        since: int | None = None,
+        seen: SeenChanges | None = None,
     ) -> SettledChanges:
         """Apply pending changes to the directory: those at these paths, with everything below them and everything they
         need, or all of them (None).
 
         `force`: also overwrite what was changed in the directory in the meantime. `since`: the last record that the
-        person had seen; later changes are not applied unseen.
+        person had seen; later changes are not applied unseen. `seen`: the digests of what the person was shown; None:
+        a program decides.
 
         Raises:
             UsageError: no change is pending at a path, or it changed after `since`.
+            Changed: a change is not the one that the person was shown.
             WorkspaceError: the overlay can't be read.
         """
-        return await self._intend("apply", paths, force=force, since=since)
+        return await self._intend("apply", paths, force=force, since=since, seen=seen)
 
-    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> SettledChanges:
+    async def drop(
+        self, paths: Sequence[str] | None, *, since: int | None = None, seen: SeenChanges | None = None
+    ) -> SettledChanges:
         """Discard the pending changes at these paths; arguments as for `apply`."""
-        return await self._intend("drop", paths, force=False, since=since)
+        return await self._intend("drop", paths, force=False, since=since, seen=seen)
 
     async def close(self) -> None:
         """Remove the overlay; pending changes are available again when the session is reopened."""
@@ -301,7 +353,13 @@ class SessionEffects:
         return self._files
 
     async def _intend(
-        self, op: str, paths: Sequence[str] | None, *, force: bool, since: int | None
+        self,
+        op: str,
+        paths: Sequence[str] | None,
+        *,
+        force: bool,
+        since: int | None,
+        seen: SeenChanges | None,
     ) -> SettledChanges:
         files, live = self._overlay(), self._live
         if live.failure is not None:
@@ -310,6 +368,9 @@ class SessionEffects:
             await self._look_for_person(files)
             chosen = choose(live.tree.pending, paths, dropping=op == "drop")
             _check_seen(live.tree.pending, chosen, since)
+            if seen is not None:
+                seen.check({path: live.tree.pending[path] for path in chosen})
+
             blobs: dict[str, bytes] = {}
             paths_said = listed(tuple(chosen), blobs)
             said = (
@@ -445,6 +506,12 @@ def choose(
         if above in pending and _leaves_a_folder(pending[above]) is not dropping
     }
     return [one for one in pending if one in chosen or one in needed]
+
+
+def _is_folder(item: PendingChange) -> bool:
+    """Whether a change is about a folder alone, which shows nothing but its mode."""
+    change = item.change
+    return all(state is None or state.type == "folder" for state in (change.was, change.now))
 
 
 def _leaves_a_folder(item: PendingChange) -> bool:

@@ -181,6 +181,14 @@ class Monitor:
             if not paused:
                 left -= loop.time() - since
 
+    def asked(self, calls: Sequence[int]) -> list[str]:
+        """The agents whose calls wait for a person since these records.
+
+        Raises:
+            UsageError: no call waits for an answer to one of them.
+        """
+        return [self._open(call)[0].path for call in calls]
+
     def person(self, calls: Sequence[int], *, allow: bool, remember: JSON) -> Record:
         """Answer the questions at these records on behalf of a person, all in the same way. Returns the last answer.
 

@@ -19,20 +19,21 @@ from iact.core.records.hosts import HostAsk, rule_of
 from iact.core.records.record import Record
 from iact.core.records.skills import SkillOffer
 
+NO_VALUES: Final[Mapping[str, str]] = {}
 _SENTENCE: Final = 600
 """How long a sentence of the gate may be, in characters."""
 _WIDTH: Final = 100
 """The width of one row of a value, in characters."""
 
 
-def told(question: Record) -> str:
-    """The complete text of any question."""
+def told(question: Record, values: Mapping[str, str] = NO_VALUES) -> str:
+    """The complete text of any question. `values`: its long values (`core.session.question_values`)."""
     if isinstance(question.content, HostAsk):
         return host_words(question.agent, question.content)
     if isinstance(question.content, FormAsk):
         return form_words(question.agent, question.content)
     assert isinstance(question.content, ClearanceAsk)
-    return words(question.agent, question.content)
+    return words(question.agent, question.content, values)
 
 
 def about(question: Record) -> dict[str, JSON]:
@@ -49,12 +50,28 @@ def about(question: Record) -> dict[str, JSON]:
             said |= {"tool": asked.tool.name, "arguments": dict(asked.tool.arguments)}
         return {**said, "url": asked.url} if asked.url else {**said, "schema": dict(schema_of(asked.fields))}
     assert isinstance(asked, ClearanceAsk)
-    return {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
+    long: dict[str, JSON] = {
+        name: {"bytes": value.size, "media": value.media, "sha256": value.sha256}
+        for name, value in (asked.attached or {}).items()
+        if value.sha256
+    }
+    call: dict[str, JSON] = {
+        "function": asked.function,
+        "arguments": dict(asked.params),
+        "impact": asked.impact,
+    }
+    return {**call, "attached": long} if long else call
 
 
-def words(agent: str, asked: ClearanceAsk) -> str:
+def has_long_values(question: Record) -> bool:
+    """Whether a question names values by their digests, because they are too long for its record."""
+    asked = question.content
+    return isinstance(asked, ClearanceAsk) and any(value.sha256 for value in (asked.attached or {}).values())
+
+
+def words(agent: str, asked: ClearanceAsk, values: Mapping[str, str] = NO_VALUES) -> str:
     """The complete text of a question, for a terminal. No value can look like one of our own lines: its lines follow a
-    bar."""
+    bar. `values`: the texts of its long values, where they are to be shown."""
     lines = [
         _inline(f"{agent} asks to run {asked.function} (impact {asked.impact:g}).", _SENTENCE),
         *(_inline(one, _SENTENCE) for one in (asked.reason, asked.why) if one),
@@ -66,7 +83,10 @@ def words(agent: str, asked: ClearanceAsk) -> str:
         lines += [f"  {_inline(f'{name}{source}', _SENTENCE)}: {_about(text)}", *_quoted(text)]
     for name, about in (asked.attached or {}).items():
         if about.sha256:
-            lines.append(f"  {_inline(name)}: {about.size} bytes of {_inline(about.media)}")
+            size = f"{about.size} bytes of {_inline(about.media)}, SHA-256 {about.sha256}"
+            lines.append(f"  {_inline(name)}: {size}")
+            if name in values:
+                lines += [f"  | {line}" for line in _lines(values[name])]
     return "\n".join(_exact(line) for line in lines)
 
 

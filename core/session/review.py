@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from iact.core.ports import ChangeKind, FileChange, FileState, FileType
 from iact.core.records.calls import Held
+from iact.core.session.consent import change_digest
 from iact.core.session.review_noise import Noise, NoiseOf
 from iact.core.tree.live_folder import PendingChange
 
@@ -30,6 +31,7 @@ _Moved = TypedDict("_Moved", {"from": NotRequired[str], "to": NotRequired[str]})
 class PendingRow(_Moved):
     """A pending change, as people and programs are shown it: what `was` in the directory, and what would be `now`.
 
+    `digest`: of all of this, which a yes to it sends back (`core.session.consent`).
     `conflict`: the path was also changed in the directory in the meantime. `impact`, `why`: how much the change does.
     `held`, `reason`: what it waits for. `n`: the record that reported its present form. `calls`, `agents`, `labels`:
     where it comes from. `from`, `to`: the other path of a file that seems to have been moved. `noise`: what tools keep
@@ -38,6 +40,7 @@ class PendingRow(_Moved):
 
     path: str
     kind: ChangeKind
+    digest: str
     was: NotRequired[StateRow]
     now: NotRequired[StateRow]
     conflict: NotRequired[bool]
@@ -67,6 +70,7 @@ def _row(item: PendingChange, moved: Mapping[str, str], noise: NoiseOf) -> Pendi
     found: PendingRow = {
         "path": change.path,
         "kind": change.kind,
+        "digest": change_digest(item),
         "impact": item.effect.impact,
         "why": item.effect.why,
         "held": item.held,

@@ -52,6 +52,7 @@ from iact.core.records.dialogue import Reply, Say, Spawn
 from iact.core.records.parts import PlanTerms
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS, Way
+from iact.core.session import consent
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.files import SessionFiles
@@ -670,7 +671,14 @@ class Session:
         return "\n\n".join([newest.body or root.context.cut_note, *waiting])
 
     async def clear(
-        self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
+        self,
+        call: int,
+        allow: bool,
+        remember: JSON = None,
+        *,
+        also: Sequence[int] = (),
+        why: str = "",
+        seen: Sequence[str] | None = None,
     ) -> Record:
         """Answer the call that waits for approval since record `call`, and those since the records `also` in the same
         way.
@@ -679,31 +687,60 @@ class Session:
         none.
 
         `remember`: for a yes, "call" for exactly this call from now on, or `{"function": pattern, "arguments": {name:
-        pattern}}` for a rule; None: only this time.
+        pattern}}` for a rule; None: only this time. `why`: for a no, what the agents that asked are told. `seen`: for a
+        yes, the digest of each question as the person was shown it (`core.session.consent`); None: a program decides.
 
         Raises:
             UsageError: the call does not wait (any more), the answer can't be remembered, or `also` names a different
                 question.
+            Changed: a question is not the one that the person was shown.
         """
         if self._live.failure is not None:
             raise self._live.failure
+
         calls = list(dict.fromkeys([call, *also]))
-        asked = [one.content for n in calls for one in self.records(n - 1)[:1]]
-        if any(not alike(asked[0], one) for one in asked[1:]):
+        questions = [record for n in calls for record in self.records(n - 1)[:1]]
+        if any(not alike(questions[0].content, question.content) for question in questions[1:]):
             raise UsageError(
                 "Only questions about the same function, for the same reason, are answered together."
             )
+        if allow and seen is not None:
+            consent.check_questions(seen, questions)
+
+        asked = self._monitor.asked(calls)
+        if why and not allow:
+            self._explain(dict.fromkeys(asked), why)
         return await self._live.durable(self._monitor.person(calls, allow=allow, remember=remember))
 
-    async def clear_host(self, ask: int, allow: bool, lasts: Lasts = "once") -> Record:
+    async def clear_host(
+        self, ask: int, allow: bool, lasts: Lasts = "once", *, why: str = "", seen: str | None = None
+    ) -> Record:
         """Answer the question at record `ask`: whether a module may reach a host, and how long a yes lasts.
+
+        `why`, `seen`: as for `clear`.
 
         Raises:
             UsageError: the question is not open (any more), or the answer can't be stored.
+            Changed: it is not the question that the person was shown.
         """
         if self._live.failure is not None:
             raise self._live.failure
+
+        self._check_seen(ask, seen if allow else None)
+        if why and not allow and self.asks_host(ask):
+            self._explain([self.records(ask - 1)[0].agent], why)
         return await self._live.durable(self._hosts.answer(ask, allow=allow, lasts=lasts))
+
+    def _explain(self, agents: Iterable[str], why: str) -> None:
+        """Tell agents why they are refused. It must come before the answer, so that they read it before they go on."""
+        for path in agents:
+            said = Inject(by="user", mode="deliver")
+            self._interrupt(self._find(path), said, _text(why), "deliver", calls=True)
+
+    def _check_seen(self, ask: int, seen: str | None) -> None:
+        """Check the digest of what a person was shown of the question at record `ask`. None: a program decides."""
+        if seen is not None:
+            consent.check_questions([seen], self.records(ask - 1)[:1])
 
     def asks_host(self, record: int) -> bool:
         """Whether the record is an open question about a host."""
@@ -715,15 +752,25 @@ class Session:
         return asked is not None and asked.skill is not None
 
     async def answer_form(
-        self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
+        self,
+        ask: int,
+        action: Literal["accept", "decline"],
+        values: Mapping[str, JSON] | None = None,
+        *,
+        seen: str | None = None,
     ) -> Record:
         """Answer a module's question at record `ask`; `values`: what was filled in, which goes to the module.
 
+        `seen`: as for `clear`.
+
         Raises:
             UsageError: the question is not open (any more), or the values do not fit the form.
+            Changed: it is not the question that the person was shown.
         """
         if self._live.failure is not None:
             raise self._live.failure
+
+        self._check_seen(ask, seen if action == "accept" else None)
         return await self._forms.answer(ask, action, values)
 
     async def allow_hosts(

@@ -201,7 +201,9 @@ def _file(path: str, text: str, before: str | None) -> SkillFile:
         return SkillFile(path=path, text=text)
     if before == text:
         return SkillFile(path=path, text=text, change="same")
-    lines = before.splitlines(), text.splitlines()
+    # Only line feeds end a line here. Every other separator stays in its line, where it is shown escaped: otherwise a
+    # change of separators, which can turn a comment into a command, would have no difference to show.
+    lines = before.split("\n"), text.split("\n")
     short = sum(map(len, lines)) <= _MOST_LINES
     differs = (
         difflib.unified_diff(*lines, f"{path} (as it is)", f"{path} (as offered)", lineterm="")

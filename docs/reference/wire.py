@@ -132,6 +132,7 @@ export interface Shown {
   body: string;
   /** The full size of `body`, if it was shortened. */
   body_size?: number;
+  digest?: string;
   /** In old records, missing until the page requests it. */
   html?: string;
   messages?: CallMessage[];

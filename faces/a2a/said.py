@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Final
 
 from a2a.types import Message, Part
 from a2a.utils.errors import ContentTypeNotSupportedError
@@ -11,8 +12,13 @@ from google.protobuf.json_format import MessageToDict
 
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
+from iact.core.session import consent
 from iact.core.session.session import Session
 from iact.faces import conversation
+
+_AS_DATA: Final = (
+    'An answer as data is {"question": its number, "digest": its digest, "allow": true or false}.'
+)
 
 
 def words_of(message: Message) -> str:
@@ -46,20 +52,22 @@ async def answer(session: Session, message: Message, waiting: Sequence[Record]) 
     Raises:
         UsageError: the message is not an answer, or it is unclear to which question.
     """
-    given: list[tuple[int, str]] = []
+    given: list[conversation.ClientAnswer] = []
     for part in message.parts:
         if part.WhichOneof("content") == "data":
             told = MessageToDict(part.data)
             number = told.get("question") if isinstance(told, dict) else None
+            digest = told.get("digest") if isinstance(told, dict) else None
             if not isinstance(number, float) or all(one.n != number for one in waiting):
-                raise UsageError('An answer as data is {"question": its number, "allow": true or false}.')
-            given.append((int(number), json.dumps(told)))
+                raise UsageError(_AS_DATA)
+            seen = digest if isinstance(digest, str) else ""
+            given.append(conversation.ClientAnswer(int(number), seen, json.dumps(told)))
         elif said := _words(part):
             if len(waiting) != 1:
-                raise UsageError(
-                    'Several questions wait: answer each as data, {"question": its number, "allow": true or false}.'
-                )
-            given.append((waiting[0].n, said))
+                raise UsageError(f"Several questions wait. {_AS_DATA}")
+            # A word names no question: it means the only one of the task, which the client was shown.
+            seen = consent.question_digest(waiting[0])
+            given.append(conversation.ClientAnswer(waiting[0].n, seen, said))
     if not given:
         raise UsageError('The answer to a question is "allow" or "deny".')
     await conversation.answer(session, given)

@@ -24,9 +24,11 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
+from iact.core.session.consent import question_digest
 from iact.core.session.question_text import about, told
 
 ANSWER: Final = "answer"
@@ -117,8 +119,11 @@ class TaskWords:
 
 def _question(record: Record) -> list[Part]:
     form = isinstance(record.content, FormAsk) and bool(record.content.fields)
-    answer = 'data {"question", "allow", "values"}' if form else 'text "allow" or "deny"'
-    fields = {**about(record), "question": record.n, "agent": record.agent, "answer": answer}
+    answer = (
+        'data {"question", "digest", "allow", "values"}' if form else 'data {"question", "digest", "allow"}'
+    )
+    place: dict[str, JSON] = {"question": record.n, "digest": question_digest(record), "agent": record.agent}
+    fields = {**about(record), **place, "answer": answer}
     return [_text(told(record)), Part(data=ParseDict(fields, Value()), media_type="application/json")]
 
 

@@ -29,6 +29,8 @@ from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
+from iact.core.session.consent import question_digest, together
+from iact.core.session.effects import SeenChanges
 from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
@@ -226,15 +228,16 @@ class Conversation:
 
     async def _ask(self, record: Record) -> None:
         call, options = questions.request(record)
+        seen = question_digest(record)
         try:
             option = await self._option(call, options)
             if isinstance(record.content, HostAsk):
                 lasts = questions.host(option)
-                await self.session.clear_host(record.n, lasts is not None, lasts or "once")
+                await self.session.clear_host(record.n, lasts is not None, lasts or "once", seen=seen)
             elif isinstance(record.content, FormAsk):
-                await self.session.answer_form(record.n, questions.form(option))
+                await self.session.answer_form(record.n, questions.form(option), seen=seen)
             else:
-                await self.session.clear(record.n, *questions.clearance(option))
+                await self.session.clear(record.n, *questions.clearance(option), seen=[seen])
         except ConnectionError:
             pass  # the client is gone without an answer, so the question keeps waiting
         except IactError:
@@ -257,20 +260,27 @@ class Conversation:
         rows = await effects.rows() if effects.on else []
         if not rows:
             return
-        since, folder = self.session.view.record, str(self.session.workspace)
+        since = self.session.view.record
+        folder = str(self.session.workspace)
+        seen = SeenChanges(whole=together(row["digest"] for row in rows))
         patches = [await effects.patch(row["path"]) for row in rows[: questions.MOST_PATCHES]]
         call = questions.review(f"review#{reply.n}", folder, rows, patches)
         start = questions.begun(call)
         await self._client.update(self.session.id, start)
-        match await self._option(call, questions.REVIEW):
-            case "apply":
-                settled = await effects.apply(None, since=since)
-            case "drop":
-                settled = await effects.drop(None, since=since)
-            case _:
-                left = f"They wait. See them with: iact workspace diff --session {self.session.id}"
-                await self._settled(call.tool_call_id, "failed", left)
-                return
+        try:
+            match await self._option(call, questions.REVIEW):
+                case "apply":
+                    settled = await effects.apply(None, since=since, seen=seen)
+                case "drop":
+                    settled = await effects.drop(None, since=since, seen=seen)
+                case _:
+                    left = f"They wait. See them with: iact workspace diff --session {self.session.id}"
+                    await self._settled(call.tool_call_id, "failed", left)
+                    return
+        except UsageError as error:  # another change came, or they were settled elsewhere
+            await self._settled(call.tool_call_id, "failed", str(error))
+            return
+
         told = [f"{one.path}: {one.why}" for one in (*settled.notes, *settled.left)]
         await self._settled(call.tool_call_id, "completed", "\n".join(told) or "Done.")
 

@@ -36,7 +36,7 @@ from iact.core.session.session import Session
 from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
 from iact.faces.ag_ui.state import FrontEndState
-from iact.faces.conversation import Exchange, answer
+from iact.faces.conversation import ClientAnswer, Exchange, answer
 from iact.faces.message import MessagePart, question_id, question_of, say
 
 _ANSWER: dict[str, JSON] = {
@@ -165,10 +165,10 @@ async def _answered(session: Session, given: RunAgentInput) -> Record:
     """
     first: list[Record] = []
     for question, word in heard.answers(given.resume or []):
-        number = question_of(session.id, question)
+        number, seen = question_of(session.id, question)
         waits = any(open.n == number for open in OpenQuestions(session.records()).waiting)
         before = None if waits else _answer_of(session, number)
-        first.append(before or await answer(session, [(number, word)]))
+        first.append(before or await answer(session, [ClientAnswer(number, seen, word)]))
     start = min(one.n for one in first)
     told, record = heard.told(given.state)
     if told == session.id and record is not None and 0 < record < start:

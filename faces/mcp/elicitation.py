@@ -6,7 +6,7 @@ Questions always go to the person: a client's model never sees them, and only an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from mcp_types import (
     ClientCapabilities,
@@ -21,6 +21,7 @@ from iact.core.ports import JSON
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
+from iact.core.session.consent import SHORTEST, question_digest
 from iact.core.session.hosts import Lasts
 from iact.core.session.question_text import schema_of, told
 from iact.core.session.session import Session
@@ -45,8 +46,8 @@ def is_address(client: ClientCapabilities | None, question: Record) -> bool:
 
 
 def key_of(question: Record) -> str:
-    """The key of a question, which is unique in its session."""
-    return f"question-{question.n}"
+    """The key of a question: its record, and the digest of what the client is shown."""
+    return f"question-{question.n}-{question_digest(question)[:SHORTEST]}"
 
 
 def request_of(session: str, question: Record, client: ClientCapabilities | None) -> ElicitRequest:
@@ -74,18 +75,20 @@ async def answer(
     """Pass the user's answer to the session. An answer that comes too late is dropped."""
     given = result.content or {}
     allow = result.action == "accept" and given.get("allow") is True
+    seen = question_digest(question)
     try:
         if isinstance(question.content, HostAsk):
             lasts: Lasts = next((one for one in _LASTS if one == given.get("for")), "once")
-            await session.clear_host(question.n, allow, lasts)
+            await session.clear_host(question.n, allow, lasts, seen=seen)
         elif isinstance(question.content, FormAsk):
             form = bool(question.content.fields)
             # An address has no content: agreeing to open it is the yes.
             filled = result.action == "accept" and (form or allow or is_address(client, question))
             values: dict[str, JSON] = {name: _json(value) for name, value in given.items()} if form else {}
-            await session.answer_form(question.n, "accept" if filled else "decline", values)
+            decision: Literal["accept", "decline"] = "accept" if filled else "decline"
+            await session.answer_form(question.n, decision, values, seen=seen)
         else:
-            await session.clear(question.n, allow)
+            await session.clear(question.n, allow, seen=[seen])
     except UsageError:
         return  # it timed out, or was answered elsewhere
 

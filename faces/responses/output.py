@@ -54,7 +54,8 @@ def place_of(identity: str) -> ResponsePlace:
 
 def asked_by(call_id: str) -> str:
     """The id of a response in the session of a question, derived from the question's id."""
-    return f"resp_{call_id.removeprefix('call_')}"
+    place, _, _digest = call_id.removeprefix("call_").rpartition("_")
+    return f"resp_{place}"
 
 
 def response_with(item: str | None) -> str | None:

@@ -19,7 +19,7 @@ from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.faces.conversation import Exchange, answer
+from iact.faces.conversation import ClientAnswer, Exchange, answer
 from iact.faces.http.access import Access, body_of
 from iact.faces.http.server import error_response
 from iact.faces.http.stream import EventResponse
@@ -157,7 +157,10 @@ class _Responses:
                     raise UsageError("There is no message: input needs one of the user's.")
                 session = await runtime.open()
             start = (
-                await answer(session, [(question_of(session.id, one.call_id), one.output) for one in answers])
+                await answer(
+                    session,
+                    [ClientAnswer(*question_of(session.id, one.call_id), one.output) for one in answers],
+                )
                 if answers
                 else None
             )

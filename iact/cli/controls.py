@@ -173,6 +173,7 @@ def cancel(settings: Settings, *, session: str, agent: str, step: str | None, as
 @click.option("--deny", is_flag=True, help="refuse the calls")
 @click.option("--why", metavar="TEXT", help="with --deny: the reason, which the calling agent is told")
 @click.option("--remember", is_flag=True, help="with --allow: don't ask again about exactly this call")
+@options.digest
 @options.as_json
 def clear(
     settings: Settings,
@@ -183,14 +184,15 @@ def clear(
     deny: bool,
     why: str | None,
     remember: bool,
+    digest: str,
     as_json: bool,
 ) -> int:
     """Approve or deny a call that waits for approval, or several at once.
 
     CALL is the record number of the call. Several calls can be answered together if they call the same function and
-    wait for the same reason.
+    wait for the same reason. Before calls are approved without --digest, they are shown, and you are asked.
     """
-    from iact.commands import remote
+    from iact.commands import answers, remote
 
     one_of(allow=allow, deny=deny)
     if not (allow or deny):
@@ -205,6 +207,8 @@ def clear(
         "remember": "call" if remember else None,
         **({"why": why} if why else {}),
     }
+    if allow:
+        return answers.clear(settings, session, calls, frame, seen=digest, as_json=as_json)
     return remote.control(settings, session, frame, as_json=as_json)
 
 
@@ -216,6 +220,7 @@ def clear(
     "--yes", is_flag=True, help="accept every field as it is, or agree to a question without fields"
 )
 @click.option("--no", is_flag=True, help="decline to answer; the module is told")
+@options.digest
 @options.as_json
 def answer(
     settings: Settings,
@@ -225,14 +230,15 @@ def answer(
     values: str | None,
     yes: bool,
     no: bool,
+    digest: str,
     as_json: bool,
 ) -> int:
     """Answer a question from a module.
 
-    RECORD is the record number of the question. The answer is sent to the module. To approve or deny calls, use
-    iact clear.
+    RECORD is the record number of the question. The answer is sent to the module. Without --digest, the question is
+    shown first, and you are asked whether to answer it. To approve or deny calls, use iact clear.
     """
-    from iact.commands import remote
+    from iact.commands import answers, remote
 
     one_of(values=values, yes=yes, no=no)
     if values is None and not (yes or no):
@@ -243,6 +249,8 @@ def answer(
         "accept": not no,
         "values": _values(values) if values is not None else {},
     }
+    if not no:
+        return answers.answer(settings, session, ask, frame, seen=digest, as_json=as_json)
     return remote.control(settings, session, frame, as_json=as_json)
 
 

@@ -109,7 +109,7 @@ def remove(settings: Settings, *, name: str, everybody: bool) -> int:
 @_everybody
 @options.as_json
 def describe(settings: Settings, *, name: str, everybody: bool, as_json: bool) -> int:
-    """Show what a module offers and what it needs."""
+    """Show what a module offers and what it needs, its digest, and its source."""
     from iact.commands import catalogue
 
     return catalogue.describe_module(settings, name, everybody=everybody, as_json=as_json)
@@ -118,13 +118,16 @@ def describe(settings: Settings, *, name: str, everybody: bool, as_json: bool) -
 @module.command()
 @click.argument("name")
 @click.argument("functions", metavar="[FUNCTION]...", nargs=-1)
-@click.option("--digest", metavar="DIGEST", default="", help="only if the module's digest starts with this")
+@options.digest
 @_everybody
 @options.as_json
 def approve(
     settings: Settings, *, name: str, functions: tuple[str, ...], digest: str, everybody: bool, as_json: bool
 ) -> int:
-    """Approve a module, or some of its functions: trust what it declares, and grant what it needs."""
+    """Approve a module, or some of its functions: trust what it declares, and grant what it needs.
+
+    Without --digest, the module is shown with its source, and you are asked.
+    """
     from iact.commands import catalogue
 
     return catalogue.approve_module(

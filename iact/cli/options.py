@@ -99,6 +99,13 @@ session: Final = click.option(
 agent: Final = click.option("--agent", metavar="PATH", default="/", help="which agent (default: the root)")
 at: Final = click.option("--at", type=int, metavar="N", help="show the state after record N")
 
+digest: Final = click.option(
+    "--digest",
+    metavar="DIGEST",
+    default="",
+    help="agree only to what was shown with this digest, without being asked",
+)
+
 SCOPE: Final = "what new sessions may use: a scope from the policy file, or several joined with +"
 scope: Final = click.option("--scope", metavar="NAME", default="default", help=SCOPE)
 

@@ -48,9 +48,12 @@ def show(settings: Settings, *, name: str, as_json: bool) -> int:
 
 @skill.command()
 @click.argument("name")
-@click.option("--digest", metavar="DIGEST", default="", help="only if the skill's digest starts with this")
+@options.digest
 def approve(settings: Settings, *, name: str, digest: str) -> int:
-    """Approve a skill: its scripts may then do what they declare."""
+    """Approve a skill: its scripts may then do what they declare.
+
+    Without --digest, the skill is shown with its files, and you are asked.
+    """
     from iact.commands import catalogue, skills
 
     return catalogue.approve_module(

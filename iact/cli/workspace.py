@@ -55,12 +55,18 @@ def diff(settings: Settings, *, session: str, what: tuple[str, ...]) -> int:
 @click.option(
     "--force", is_flag=True, help="also overwrite files that changed in the directory in the meantime"
 )
+@options.digest
 @options.as_json
-def apply(settings: Settings, *, session: str, paths: tuple[str, ...], force: bool, as_json: bool) -> int:
-    """Apply waiting changes to your directory: each PATH and everything in it (default: all changes)."""
+def apply(
+    settings: Settings, *, session: str, paths: tuple[str, ...], force: bool, digest: str, as_json: bool
+) -> int:
+    """Apply waiting changes to your directory: each PATH and everything in it (default: all changes).
+
+    Without --digest, the changes are shown, and you are asked.
+    """
     from iact.commands import reviews
 
-    return reviews.apply(settings, session, paths, force=force, as_json=as_json)
+    return reviews.apply(settings, session, paths, seen=digest, force=force, as_json=as_json)
 
 
 @workspace.command()

@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from iact.commands import audit, remote
+from iact.commands.agreement import agreed
+from iact.core.characters import escaped
 from iact.core.errors import IactError, ModuleLost, UsageError
 from iact.core.session.catalogue import KnownModule, ModuleRow
 from iact.core.session.source import names_image, source_of
 from iact.doctor import checks
-from iact.everybody import Everybody, catalogue_of
+from iact.everybody import Everybody, catalogue_of, settings_of_everybody
 from iact.settings import Settings
 
 
@@ -113,26 +115,56 @@ async def _remove(settings: Settings, name: str, *, everybody: bool) -> None:
 
 
 def describe_module(settings: Settings, name: str, *, everybody: bool, as_json: bool) -> int:
-    """Print what a module offers and needs: what a person should read before approving it.
+    """Print what a module offers and needs, and its source: what a person should read before approving it.
 
     Raises:
         UsageError: there is no such module.
     """
-    listed = asyncio.run(Everybody(settings).modules() if everybody else known_modules(settings))
-    found = {one.entry.name: one for one in listed}
-    if name not in found:
-        raise UsageError(
-            f"There is no module {name!r}. The modules are: {', '.join(sorted(found)) or 'none'}."
-        )
-    one = found[name]
+    shown = asyncio.run(_shown(settings, name, everybody=everybody))
     if as_json:
-        print(json.dumps(one.description(), ensure_ascii=False, indent=2))
+        described = {**shown.module.description(), "files": dict(shown.files)}
+        print(json.dumps(described, ensure_ascii=False, indent=2))
         return 0
-    print(f"{name}  {one.entry.digest}  {one.entry.origin}")
-    print(one.manifest.purpose if one.manifest else one.entry.summary)
-    print(_functions(one), end="")
-    print(_needs(one), end="")
+
+    _show(shown)
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShownModule:
+    """A module with its source."""
+
+    module: KnownModule
+    files: Mapping[str, str]
+    """The text of each file, by its path. A file that is no text is described instead. Empty for an image."""
+
+
+async def _shown(settings: Settings, name: str, *, everybody: bool) -> ShownModule:
+    place = settings_of_everybody(settings) if everybody else settings
+    async with catalogue_of(place) as catalogue:
+        listed = await catalogue.described(_tell)
+        if everybody:
+            listed = [module for module in listed if module.entry.origin != "shipped"]
+        found = {module.entry.name: module for module in listed}
+        if name not in found:
+            raise UsageError(
+                f"There is no module {name!r}. The modules are: {', '.join(sorted(found)) or 'none'}."
+            )
+
+        module = found[name]
+        return ShownModule(module, await catalogue.source(module))
+
+
+def _show(shown: ShownModule) -> None:
+    module = shown.module
+    print(f"{module.entry.name}  {module.entry.digest}  {module.entry.origin}")
+    print(module.manifest.purpose if module.manifest else module.entry.summary)
+    print(_functions(module), end="")
+    print(_needs(module), end="")
+    for path, text in shown.files.items():
+        print(f"  {path}:")
+        # Each line follows a bar, so that none can look like one of ours, and nothing in it is invisible.
+        print("".join(f"  | {escaped(line, every=True)}\n" for line in text.split("\n")), end="")
 
 
 def _needs(one: KnownModule) -> str:
@@ -150,11 +182,21 @@ def approve_module(
 ) -> int:
     """Approve functions of a module, or of a shared one. If no functions are named, approve the whole manifest and its needs.
 
-    Running sessions, in any process, see the approval at their next call.
+    `digest`: that of the module as the person saw it; without it the module is shown, and the person is asked. Running
+    sessions, in any process, see the approval at their next call.
 
     Raises:
-        UsageError: there is no such module, version or function.
+        UsageError: there is no such module or function, or there is nobody to ask.
+        Changed: it is not the module that the person saw.
     """
+    if not digest:
+        shown = asyncio.run(_shown(settings, name, everybody=everybody))
+        digest = shown.module.entry.digest
+        _show(shown)
+        if not agreed(f"Approve {', '.join(functions) or 'all of it'}?", digest):
+            print("Nothing was approved.", file=sys.stderr)
+            return 1
+
     one = asyncio.run(_approve(settings, name, functions, digest, everybody=everybody))
     about = {"module": name, "functions": ", ".join(sorted(one.approved))}
     audit.tell(settings, "module.approved", **about, **audit.whose(everybody=everybody))

@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Literal
 
 from iact.commands.form_lines import FormLines
 from iact.core.characters import escaped
@@ -20,12 +20,15 @@ from iact.core.records.calls import ClearanceAsk
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
+from iact.core.session.consent import question_digest
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import form_words, host_words, words
+from iact.core.session.question_text import form_words, has_long_values, host_words, told, words
+from iact.core.session.question_values import question_values
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways for exactly this call, [N]o: "
+_FULL: Final = "Read its long values? [f]ull. "
 _ALL: Final = "Allow them? [y]es to all {count}, [o]ne by one, [N]o to all: "
 _REST: Final = 0.4
 """Seconds during which a call that joins others on the terminal can't be answered: the line was typed for the others."""
@@ -52,6 +55,8 @@ class TerminalQuestions:
         self._questions = OpenQuestions()
         self._shown: dict[int, float] = {}
         """The questions that the next line answers, and when each was shown."""
+        self._digests: dict[int, str] = {}
+        """The digest of each question as it was shown."""
         self._sent: set[int] = set()
         """Questions that the person answered here, until the answers are in the journal."""
         self._apart = False
@@ -113,6 +118,7 @@ class TerminalQuestions:
         if self._shown:
             print(file=sys.stderr)
         self._shown |= {one.n: now for one in new}
+        self._digests |= {one.n: question_digest(one) for one in new}
         texts, question = [], _QUESTION
         for one in new:
             asked = one.content
@@ -127,7 +133,8 @@ class TerminalQuestions:
                 assert isinstance(asked, ClearanceAsk)
                 # Name the call again, after what may have been pages of text.
                 texts.append(words(one.agent, asked))
-                question = f"{one.agent} asks to run {asked.function}. {_QUESTION}"
+                more = _FULL if has_long_values(one) else ""
+                question = f"{one.agent} asks to run {asked.function}. {more}{_QUESTION}"
         if len(self._shown) > 1:
             question = _ALL.format(count=len(self._shown))
         print("\n".join([*texts, question]), end="", file=sys.stderr, flush=True)
@@ -141,6 +148,8 @@ class TerminalQuestions:
         elif len(shown) > 1 and said in ("o", "one"):
             self._apart, self._shown = True, {}
             self._show()
+        elif shown and said in ("f", "full") and any(has_long_values(one) for one in shown):
+            self._show_in_full(shown)
         elif shown and isinstance(shown[0].content, HostAsk):
             self._spawn(self._answer_host(shown[0].n, _LASTS.get(said)))
         elif shown and self._form is not None:
@@ -154,11 +163,20 @@ class TerminalQuestions:
         elif self._plans and self._plans[-1] in self._session.unstarted_plans():
             self._spawn(self._begin(self._plans[-1], said in ("y", "yes")))
 
+    def _show_in_full(self, shown: Sequence[Record]) -> None:
+        """Print the questions again, with their long values, and ask again."""
+        folder = self._session.journal.parent
+        for question in shown:
+            print(told(question, question_values(folder, question)), file=sys.stderr)
+        again = _ALL.format(count=len(shown)) if len(shown) > 1 else _QUESTION
+        print(again, end="", file=sys.stderr, flush=True)
+
     async def _answer(self, calls: Sequence[int], allow: bool, remember: JSON) -> None:
         self._sent.update(calls)
         self._shown = {}
         try:
-            await self._session.clear(calls[0], allow, remember, also=calls[1:])
+            seen = [self._digests[call] for call in calls]
+            await self._session.clear(calls[0], allow, remember, also=calls[1:], seen=seen)
         except UsageError as error:
             print(f"note: {error}", file=sys.stderr, flush=True)
         self._sent.difference_update(calls)
@@ -166,7 +184,8 @@ class TerminalQuestions:
 
     async def _answer_host(self, ask: int, lasts: Lasts | None) -> None:
         try:
-            await self._session.clear_host(ask, lasts is not None, lasts or "once")
+            seen = self._digests[ask]
+            await self._session.clear_host(ask, lasts is not None, lasts or "once", seen=seen)
         except UsageError as error:
             print(f"note: {error}", file=sys.stderr, flush=True)
 
@@ -181,7 +200,8 @@ class TerminalQuestions:
 
     async def _answer_form(self, ask: int, values: Mapping[str, JSON] | None) -> None:
         try:
-            await self._session.answer_form(ask, "decline" if values is None else "accept", values)
+            decision: Literal["accept", "decline"] = "decline" if values is None else "accept"
+            await self._session.answer_form(ask, decision, values, seen=self._digests[ask])
         except UsageError as error:
             print(f"note: {error}", file=sys.stderr, flush=True)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from iact.commands.reviews import Row, count_all, fold, how, listing
-from iact.core.errors import IactError
-from iact.core.session.effects import SettledChanges
+from iact.commands.reviews import Row, count_all, digest, fold, how, listing
+from iact.core.errors import Changed, IactError
+from iact.core.session.effects import SeenChanges, SettledChanges
 from iact.core.session.session import Session
 
 _MOST: Final = 40
@@ -40,6 +40,7 @@ async def _ask(session: Session, found: Sequence[Row]) -> None:
     shown = read[:_MOST]
     lines = await count_all(session.effects, _paths(shown))
     since = session.view.record
+    seen = SeenChanges(whole=digest(found))
     more = [f"… and {len(read) - _MOST} more"] if len(read) > _MOST else []
     more += [f"and {folded}"] if folded else []
     _say("\n".join([
@@ -50,34 +51,53 @@ async def _ask(session: Session, found: Sequence[Row]) -> None:
     while True:
         match await _line(_QUESTION):
             case "a" | "apply":
-                return _told(await session.effects.apply(None, since=since))
+                return await _settle(session.effects.apply(None, since=since, seen=seen))
             case "x":
-                return _told(await session.effects.drop(None, since=since))
+                return await _settle(session.effects.drop(None, since=since, seen=seen))
             case "d" | "diff":
                 for path in paths:
                     _say(await session.effects.patch(path))
             case "c" | "choose" | "s":
-                return await _choose(session, paths, since)
+                return await _choose(session, found, since)
             case _:
                 return None
 
 
-async def _choose(session: Session, paths: Sequence[str], since: int) -> None:
-    for path in paths:
+async def _settle(work: Awaitable[SettledChanges]) -> None:
+    try:
+        _told(await work)
+    except Changed as error:
+        _say(str(error))
+
+
+async def _choose(session: Session, found: Sequence[Row], since: int) -> None:
+    for row in found:
+        path = str(row["path"])
         if path not in _paths(await session.effects.rows(fresh=False)):
             continue  # applied or dropped together with another path
+
         _say(await session.effects.patch(path))
+        seen = SeenChanges(each=_below(found, path))
         try:
             match await _line(_EACH):
                 case "y" | "yes":
-                    _told(await session.effects.apply([path], since=since))
+                    _told(await session.effects.apply([path], since=since, seen=seen))
                 case "x":
-                    _told(await session.effects.drop([path], since=since))
+                    _told(await session.effects.drop([path], since=since, seen=seen))
                 case "q" | "quit" | "":
                     return
         except IactError as error:
             _say(str(error))
             return
+
+
+def _below(found: Sequence[Row], path: str) -> dict[str, str]:
+    """The digests of the change at a path and of those below it, which are settled with it."""
+    return {
+        str(row["path"]): str(row["digest"])
+        for row in found
+        if row["path"] == path or str(row["path"]).startswith(f"{path}/")
+    }
 
 
 def _told(settled: SettledChanges) -> None:

@@ -13,9 +13,11 @@ from typing import Final, TypeAlias, TypeVar
 
 from iact.address import NoServer
 from iact.commands import remote
+from iact.commands.agreement import agreed
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
-from iact.core.session.effects import SessionEffects
+from iact.core.session import consent
+from iact.core.session.effects import SeenChanges, SessionEffects
 from iact.core.session.review import PendingRow, counts
 from iact.core.session.store import SessionStore
 from iact.sandbox.live import open_live
@@ -30,7 +32,7 @@ _Result = TypeVar("_Result")
 
 _PAGE: Final = 1000
 _SIGN: Final = {"add": "+", "modify": "~", "delete": "-"}
-_SENT: Final = 500
+_SENT: Final = 300
 """The maximum number of paths in one message; the server accepts no long messages."""
 
 
@@ -51,54 +53,91 @@ def pending(settings: Settings, session: str, *, everything: bool = False, as_js
     """
     found = _rows(settings, session)
     if as_json:
-        print(json.dumps({"session": session, "pending": [dict(row) for row in found]}, ensure_ascii=False))
+        listed = {"session": session, "digest": digest(found), "pending": [dict(row) for row in found]}
+        print(json.dumps(listed, ensure_ascii=False))
         return 0
     told, folded = (found, "") if everything else fold(found)
     lines = [*listing(told), *([f"{folded}; --all lists them."] if folded else [])]
     print("\n".join(lines) or "No changes are waiting.")
     if found:
         print(how(session), file=sys.stderr)
+        print(f"digest {digest(found)}", file=sys.stderr)
     return 0
 
 
 def diff(settings: Settings, session: str, paths: Sequence[str]) -> int:
-    """Print the waiting changes as a unified diff, for `paths` or for everything.
+    """Print the waiting changes as a unified diff, for `paths` or for everything, and their digest on stderr.
 
     Raises:
         UsageError: there is no such session, or no change waits at a path.
         JournalLocked: a process other than the server has the session open.
     """
-    try:
-        for path in _chosen([str(row["path"]) for row in _served(settings, session)], paths):
-            answer = remote.ask_session(settings, session, {"type": "patch", "path": path})
-            print_exactly(str(answer["text"]))
-    except NoServer:
-
-        async def work(effects: SessionEffects) -> None:
-            for path in _chosen([str(row["path"]) for row in await effects.rows()], paths):
-                print_exactly(await effects.patch(path))
-
-        _at_rest(settings, session, work)
+    shown = _show(settings, session, paths)
+    if shown:
+        print(f"digest {digest(shown)}", file=sys.stderr)
     return 0
 
 
-def apply(settings: Settings, session: str, paths: Sequence[str], *, force: bool, as_json: bool) -> int:
-    """Apply changes. Returns 1 if some could not be applied.
+def _show(settings: Settings, session: str, paths: Sequence[str]) -> list[Row]:
+    """Print the diffs of waiting changes, and return the changes that they show.
 
     Raises:
-        UsageError: there is no such session, or no change waits at a path.
+        Changed: one of them changed while they were printed.
+    """
+    try:
+        chosen = _chosen(_served(settings, session), paths)
+        for row in chosen:
+            answer = remote.ask_session(settings, session, {"type": "patch", "path": str(row["path"])})
+            print_exactly(str(answer["text"]))
+            consent.check(str(row["digest"]), str(answer["digest"]))
+        return chosen
+    except NoServer:
+
+        async def work(effects: SessionEffects) -> list[Row]:
+            chosen = _chosen(await effects.rows(), paths)
+            for row in chosen:
+                print_exactly(await effects.patch(str(row["path"])))
+            return chosen
+
+        return _at_rest(settings, session, work)
+
+
+def digest(found: Iterable[Row]) -> str:
+    """The digest of some waiting changes, which a yes to them names."""
+    return consent.together(str(row["digest"]) for row in found)
+
+
+def apply(
+    settings: Settings, session: str, paths: Sequence[str], *, seen: str, force: bool, as_json: bool
+) -> int:
+    """Apply changes. Returns 1 if some could not be applied.
+
+    `seen`: the digest of the changes as the person saw them; without it they are shown, and the person is asked.
+
+    Raises:
+        UsageError: there is no such session, no change waits at a path, or there is nobody to ask.
+        Changed: they are not what the person saw.
         JournalLocked: a process other than the server has the session open.
     """
+    if seen:
+        chosen = _chosen(_rows(settings, session), paths)
+        consent.check(seen, digest(chosen))
+    else:
+        chosen = _show(settings, session, paths)
+        count = "this change" if len(chosen) == 1 else f"these {len(chosen)} changes"
+        if chosen and not agreed(f"Apply {count}?", digest(chosen)):
+            print("Nothing was applied.", file=sys.stderr)
+            return 1
+
+    whole = "" if paths else digest(chosen)
+    each = {str(row["path"]): str(row["digest"]) for row in chosen} if paths else {}
 
     async def work(effects: SessionEffects) -> Fields:
-        return (await effects.apply(list(paths) or None, force=force)).to_json()
+        said = SeenChanges(whole=whole, each=each)
+        return (await effects.apply(list(each) or None, force=force, seen=said)).to_json()
 
-    return _tell(
-        "applied",
-        session,
-        _do(settings, session, {"type": "apply", "force": force}, paths, work),
-        as_json=as_json,
-    )
+    message: Fields = {"type": "apply", "force": force, **({"digest": whole} if whole else {})}
+    return _tell("applied", session, _do(settings, session, message, each, work), as_json=as_json)
 
 
 def drop(settings: Settings, session: str, paths: Sequence[str], *, as_json: bool) -> int:
@@ -107,7 +146,8 @@ def drop(settings: Settings, session: str, paths: Sequence[str], *, as_json: boo
     async def work(effects: SessionEffects) -> Fields:
         return (await effects.drop(list(paths) or None)).to_json()
 
-    return _tell("dropped", session, _do(settings, session, {"type": "drop"}, paths, work), as_json=as_json)
+    each: dict[str, str] = dict.fromkeys(paths, "")
+    return _tell("dropped", session, _do(settings, session, {"type": "drop"}, each, work), as_json=as_json)
 
 
 def listing(found: Iterable[Row], lines: Mapping[str, tuple[int, int] | None] | None = None) -> list[str]:
@@ -195,31 +235,46 @@ def _served(settings: Settings, session: str) -> list[Row]:
             return found
 
 
-def _chosen(waiting: Sequence[str], paths: Sequence[str]) -> list[str]:
+def _chosen(waiting: Sequence[Row], paths: Sequence[str]) -> list[Row]:
+    """The changes at these paths and below them, in the order in which they wait; all of them if no path is named."""
     if not paths:
         return list(waiting)
-    found: list[str] = []
+
+    names = [str(row["path"]) for row in waiting]
+    meant: set[str] = set()
     for path in (one.rstrip("/") for one in paths):
-        below = [one for one in waiting if one == path or one.startswith(f"{path}/")]
+        below = [name for name in names if name == path or name.startswith(f"{path}/")]
         if not below:
             raise UsageError(f"No change is waiting at {path!r}; see iact workspace pending.")
-        found += below
-    return list(dict.fromkeys(found))
+        meant.update(below)
+
+    return [row for row in waiting if str(row["path"]) in meant]
 
 
 def _do(
     settings: Settings,
     session: str,
     message: Fields,
-    paths: Sequence[str],
+    each: Mapping[str, str],
     work: Callable[[SessionEffects], Awaitable[Fields]],
 ) -> Fields:
-    """Let the server do the work, some paths at a time. Without a server, do it here."""
+    """Let the server do the work, some paths at a time. Without a server, do it here.
+
+    `each`: the paths, each with the digest of its change; none: everything that waits.
+    """
     SessionStore(settings.data).path_of(session)
+    paths = list(each)
+    pieces: list[Fields] = []
+    for at in range(0, len(paths), _SENT):
+        piece = paths[at : at + _SENT]
+        digests: dict[str, JSON] = {path: each[path][:32] for path in piece if each[path]}
+        pieces.append({"paths": list[JSON](piece), **({"digests": digests} if digests else {})})
+
     try:
-        pieces: list[JSON] = [list[JSON](paths[at : at + _SENT]) for at in range(0, len(paths), _SENT)]
-        pieces = pieces or [None]
-        answers = [remote.ask_session(settings, session, {**message, "paths": piece}) for piece in pieces]
+        answers = [
+            remote.ask_session(settings, session, {**message, **piece})
+            for piece in pieces or [{"paths": None}]
+        ]
     except NoServer:
         return _at_rest(settings, session, work)
     return {

@@ -227,7 +227,12 @@ class Server:
 def acknowledged(
     socket: ClientConnection, message: dict[str, object], *, within: float = 300.0
 ) -> dict[str, object]:
-    """Send a message and wait for its `ok`. Drops other messages."""
+    """Send a message and wait for its `ok`. Drops other messages. A yes without a digest looks at its question first."""
+    for place, n in _unseen(message):
+        digest = acknowledged(socket, {"type": "question", "n": n}, within=within)["digest"]
+        several = message.get(place)
+        message = {**message, place: [*several, digest] if isinstance(several, list) else digest}
+
     socket.send(json.dumps({**message, "id": "test"}))
     end = time.monotonic() + within
     while (left := end - time.monotonic()) > 0:
@@ -236,6 +241,18 @@ def acknowledged(
             assert frame["type"] == "ok", frame
             return dict(frame)
     raise AssertionError(f"{message} was not acknowledged")
+
+
+def _unseen(message: dict[str, object]) -> list[tuple[str, object]]:
+    """The questions that a message says yes to without their digests, each with the field for its digest."""
+    if "digest" in message or not (message.get("allow") or message.get("accept")):
+        return []
+    also = message.get("also")
+    others = also if isinstance(also, list) else []
+    if others:
+        message["also_digests"] = []
+    first = message["call"] if message["type"] == "clear" else message["ask"]
+    return [("digest", first), *(("also_digests", n) for n in others)]
 
 
 def kill(process: subprocess.Popen[str]) -> bool:

@@ -10,8 +10,9 @@ import pytest
 from iact.core import Session
 from iact.core.errors import IactError, UsageError
 from iact.core.records.record import Record
+from iact.core.session.consent import question_digest
 from iact.core.session.events import Delta, Event, RecordAppended
-from iact.faces.conversation import Exchange, answer, say, turn_of, unattended
+from iact.faces.conversation import ClientAnswer, Exchange, answer, say, turn_of, unattended
 from tests.core.session.fakes import World, replies, runtime
 from tests.core.session.test_clearance import ASKS, ONE
 from tests.core.session.test_forms import asks, question
@@ -75,9 +76,10 @@ async def test_what_a_module_asks_is_answered_in_a_word_or_with_values(
         session = await opened.open(intent=1)
         exchange = await say(session, "Go.")
         asked = await question(session)
+        seen = question_digest(session.records(asked - 1)[0])
         with pytest.raises(UsageError, match="Town: this is needed"):
-            await answer(session, [(asked, "allow")])
-        await answer(session, [(asked, said)])
+            await answer(session, [ClientAnswer(asked, seen, "allow")])
+        await answer(session, [ClientAnswer(asked, seen, said)])
         await rest(aiter(exchange))
     assert [text for _, _, text in world.done] == [heard]
 

@@ -21,8 +21,9 @@ from iact.core.records.kinds import BY_NAME
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.catalogue import KnownModule
+from iact.core.session.consent import change_digest
 from iact.core.session.deletion import DeletionOutcome
-from iact.core.session.effects import SettledChanges
+from iact.core.session.effects import SeenChanges, SettledChanges
 from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended, TreeChanged
 from iact.core.session.figures import Figures, Workload
 from iact.core.session.hosts import HostRow
@@ -117,12 +118,25 @@ class FakeEffects:
             raise UsageError(f"No change is waiting at {path!r}.")
         return self.diffs.get(path, "")
 
+    def digest(self, path: str) -> str:
+        return change_digest(self.waiting[path])
+
     async def apply(
-        self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
+        self,
+        paths: Sequence[str] | None,
+        *,
+        force: bool = False,
+        since: int | None = None,
+        seen: SeenChanges | None = None,
     ) -> SettledChanges:
+        if seen is not None:
+            chosen = self.waiting if paths is None else {path: self.waiting[path] for path in paths}
+            seen.check(chosen)
         return self._settle("apply", paths, force, since)
 
-    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> SettledChanges:
+    async def drop(
+        self, paths: Sequence[str] | None, *, since: int | None = None, seen: SeenChanges | None = None
+    ) -> SettledChanges:
         return self._settle("drop", paths, False, since)
 
     def _settle(self, op: str, paths: Sequence[str] | None, force: bool, since: int | None) -> SettledChanges:
@@ -315,7 +329,14 @@ class FakeSession:
         return self.append("control", op="intent", by="user", value=value)
 
     async def clear(
-        self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
+        self,
+        call: int,
+        allow: bool,
+        remember: JSON = None,
+        *,
+        also: Sequence[int] = (),
+        why: str = "",
+        seen: Sequence[str] | None = None,
     ) -> Record:
         self._note("clear", str(call), str(allow), str(remember), *map(str, also))
         for one in also:
@@ -323,13 +344,24 @@ class FakeSession:
         return self.append("clearance", op="answer", ask=call, allow=allow, by="user")
 
     async def clear_host(
-        self, ask: int, allow: bool, lasts: Literal["once", "session", "always"] = "once"
+        self,
+        ask: int,
+        allow: bool,
+        lasts: Literal["once", "session", "always"] = "once",
+        *,
+        why: str = "",
+        seen: str | None = None,
     ) -> Record:
         self._note("clear_host", str(ask), str(allow), lasts)
         return self.append("host", op="answer", ask=ask, allow=allow, by="user", lasts=lasts)
 
     async def answer_form(
-        self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
+        self,
+        ask: int,
+        action: Literal["accept", "decline"],
+        values: Mapping[str, JSON] | None = None,
+        *,
+        seen: str | None = None,
     ) -> Record:
         self._note("answer_form", str(ask), action, str(dict(values or {})))
         given = dict(values) if action == "accept" and values else None

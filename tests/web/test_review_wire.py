@@ -83,23 +83,24 @@ def test_a_diff_and_counts_are_given_for_what_waits() -> None:
 def test_what_a_person_decides_reaches_the_session_with_what_they_had_seen() -> None:
     async def test() -> None:
         session = waiting()
+        seen = {path: session.effects.digest(path) for path in ("a", "b")}
         session.effects.left = (AppliedChange("b", "conflict", "Somebody changed it."),)
         async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
             await send(client, type="hello", session="s", id=0)
             await until(client, type="ok", id=0)
-            await send(client, type="apply", paths=["a", "b"], at=7, id=1)
+            await send(client, type="apply", paths=["a", "b"], at=7, digests=seen, id=1)
             applied = (await until(client, type="ok", id=1))[-1]
             assert (applied["done"], applied["left"]) == (
                 1, [{"path": "b", "outcome": "conflict", "why": "Somebody changed it."}],
             )  # fmt: skip
-            await send(client, type="apply", paths=["b"], force=True, id=2)
+            await send(client, type="apply", paths=["b"], force=True, digests=seen, id=2)
             await until(client, type="ok", id=2)
             await send(client, type="drop", paths=None, at=9, id=3)
             await until(client, type="ok", id=3)
             assert session.effects.calls == [
                 ("apply", ["a", "b"], False, 7), ("apply", ["b"], True, None), ("drop", None, False, 9),
             ]  # fmt: skip
-            await send(client, type="apply", paths=[""], id=4)
+            await send(client, type="apply", paths=[""], digests={}, id=4)
             assert (await until(client, type="error", id=4))[-1]["code"] == "invalid"
 
     run(test)

@@ -26,6 +26,8 @@ from tests.web.dialling import (
 )
 from tests.web.fake import LABEL, FakeRuntime, FakeSession, node
 
+SEEN = "0123456789abcdef"
+
 
 def test_records_come_in_order_without_gap_or_doubling() -> None:
     async def test() -> None:
@@ -261,9 +263,9 @@ def test_every_control_reaches_the_session_and_is_answered_with_its_record() -> 
                 {"type": "resume", "path": "/a"},
                 {"type": "cancel", "path": "/a"},
                 {"type": "intent", "value": 2},
-                {"type": "clear", "call": 3, "allow": True},
-                {"type": "clear", "call": 4, "allow": True, "remember": "call"},
-                {"type": "clear", "call": 5, "allow": True, "remember": {"function": "m.*"}},
+                {"type": "clear", "call": 3, "allow": True, "digest": SEEN},
+                {"type": "clear", "call": 4, "allow": True, "digest": SEEN, "remember": "call"},
+                {"type": "clear", "call": 5, "allow": True, "digest": SEEN, "remember": {"function": "m.*"}},
                 {"type": "lockdown", "value": True},
                 {"type": "declassify", "path": "/a"},
                 {"type": "declassify", "path": "/a", "name": "page_1"},
@@ -327,7 +329,16 @@ def test_a_changed_intent_is_told_to_everyone() -> None:
         ('{"type":"pause","path":"/nobody","id":1}', "usage"),
         ('{"type":"clear","call":1,"id":1}', "invalid"),
         ('{"type":"clear","call":1,"allow":1,"id":1}', "invalid"),
-        ('{"type":"clear","call":1,"allow":true,"remember":"all","id":1}', "invalid"),
+        (
+            '{"type":"clear","call":1,"allow":true,"digest":"0123456789abcdef","remember":"all","id":1}',
+            "invalid",
+        ),
+        ('{"type":"clear","call":1,"allow":true,"id":1}', "invalid"),
+        ('{"type":"clear","call":1,"allow":true,"digest":"0123456789abcde","id":1}', "invalid"),
+        ('{"type":"clear","call":1,"allow":true,"digest":"0123456789abcdef","also":[2],"id":1}', "invalid"),
+        ('{"type":"form.answer","ask":1,"accept":true,"id":1}', "invalid"),
+        ('{"type":"apply","id":1}', "invalid"),
+        ('{"type":"apply","paths":["a"],"digest":"0123456789abcdef","id":1}', "invalid"),
         ('{"type":"lockdown","value":1,"id":1}', "invalid"),
         ('{"type":"module.add","source":"/nowhere/x","id":1}', "usage"),
         ('{"type":"module.remove","name":"x","id":1}', "usage"),

@@ -30,7 +30,7 @@ Record = Annotated[dict[str, JSON], TypeScript("JournalRecord")]
 
 It has `n`, `at`, `kind`, `agent`, `step` and `body`. A long body is shortened; `body_size` is then its full length.
 `html` displays the record; where it is missing, the page asks for it with `render`. A turn has `messages`, one for each
-CALL: `action`, `to` and its `html`.
+CALL: `action`, `to` and its `html`. A question to a person has a `digest`, which a yes to it sends back.
 """
 
 
@@ -124,6 +124,20 @@ class CallMessage(TypedDict):
     action: int
     to: str
     html: NotRequired[str]
+
+
+class LongValue(TypedDict):
+    """A value that is too long for the record of its question."""
+
+    name: str
+    text: str
+    sha256: str
+
+
+class Question(TypedDict):
+    text: str
+    digest: str
+    values: list[LongValue]
 
 
 class Html(TypedDict):
@@ -265,11 +279,13 @@ class ArchiveDownload(Download):
 class Pending(TypedDict):
     total: int
     at: int
+    digest: str
     list: list[PendingRow]
 
 
 class Patch(Lines):
     text: str
+    digest: str
 
 
 class PathLines(Lines):

@@ -5,9 +5,9 @@ The `ok` of each has a type in `answers`; `web/commands.py` says which.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from iact.core.ports import Medium
 from iact.core.records.control import InjectMode
@@ -26,6 +26,11 @@ TemplateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9
 """The name of a saved plan."""
 
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
+
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16,64}$")]
+"""The digest of something that the user was shown, which a yes to it sends back; at least its first 16 digits."""
+
+_NO_DIGEST: Final = "A yes must send back the digest of what was shown"
 
 MemoryId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
@@ -352,7 +357,8 @@ class Clear(Message):
     reason, same origin). All get the same answer, or none does; questions that are not listed are not answered.
     `remember`: for a yes, "call" for exactly this call from now on, or a rule; null: the yes is good for this once.
     `why`: for a no, a message in the user's words to the agent that asked, as by `inject`. `for`: where the record asks
-    whether a module may reach a host, how long a yes holds.
+    whether a module may reach a host, how long a yes holds. `digest`, and `also_digests` in the order of `also`: for a
+    yes, the `digest` of each question's `record`; if a question is no longer the one that was shown, none is answered.
     """
 
     call: int = Field(ge=1)
@@ -361,13 +367,42 @@ class Clear(Message):
     remember: Literal["call"] | Remember | None = None
     why: Text | None = None
     lasts: Literal["once", "session", "always"] | None = Field(default=None, alias="for")
+    digest: Digest | None = None
+    also_digests: Annotated[list[Digest], Field(max_length=32)] = []
+
+    @model_validator(mode="after")
+    def _names_what_was_seen(self) -> Self:
+        if self.allow and self.digest is None:
+            raise ValueError(f"{_NO_DIGEST}: digest")
+        if self.allow and len(self.also_digests) != len(self.also):
+            raise ValueError(f"{_NO_DIGEST}: also_digests, one for each of also")
+        return self
+
+    @property
+    def seen(self) -> list[str] | None:
+        """The digests of the questions that a yes is about; None for a no."""
+        return [self.digest, *self.also_digests] if self.digest is not None else None
+
+
+class ShowQuestion(Message):
+    """The question at record `n` in full, for the person who answers it.
+
+    The `ok` has `text`, as on a terminal, with its long values; `digest`, which a yes sends back; and `values`, the
+    long ones alone, each with its `name`, `text` and `sha256`. Nothing in a text is removed or invisible.
+    """
+
+    n: int = Field(ge=1)
 
 
 class AnswerForm(Message):
-    """Answer what a module asks since record `ask`. `values`: the user's input, by field; it goes to the module."""
+    """Answer what a module asks since record `ask`. `values`: the user's input, by field; it goes to the module.
+
+    `digest`: as for `clear`, if the answer is yes.
+    """
 
     ask: int = Field(ge=1)
     accept: bool
+    digest: Digest | None = None
     values: Annotated[
         dict[
             Annotated[str, StringConstraints(max_length=100)],
@@ -375,6 +410,12 @@ class AnswerForm(Message):
         ],
         Field(max_length=50),
     ] = {}
+
+    @model_validator(mode="after")
+    def _names_what_was_seen(self) -> Self:
+        if self.accept and self.digest is None:
+            raise ValueError(f"{_NO_DIGEST}: digest")
+        return self
 
 
 class Lockdown(Message):
@@ -494,7 +535,7 @@ class ApproveModule(Message):
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
     functions: Annotated[tuple[str, ...], Field(max_length=100, strict=False)] = ()
-    digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]
+    digest: Digest
 
 
 # --- time --------------------------------------------------------------------------------
@@ -607,7 +648,7 @@ class ListPending(Message):
     `now` (each `type`, `mode`, `size`, `content`, `target`; where they apply), `conflict` (true: the file in the
     directory has changed meanwhile), `impact` and `why` of the change on its own, `held` and `reason` why it waits, `n`
     (the record of its present form), `calls`, `agents` and `labels` that it comes from, and for a file that looks
-    renamed `from` or `to`.
+    renamed `from` or `to`. Each has a `digest`, and so has the whole list, which is what `apply` sends back.
     """
 
     start: int = Field(default=0, ge=0)
@@ -615,7 +656,10 @@ class ListPending(Message):
 
 
 class ShowPatch(Message):
-    """One pending change: the `ok` has `text`, a unified diff, and `added` and `removed`, lines or null."""
+    """One pending change: the `ok` has `text`, a unified diff, and `added` and `removed`, lines or null.
+
+    `digest`: of the change that the text shows.
+    """
 
     path: FilePath
 
@@ -632,6 +676,9 @@ class CountLines(Message):
 class Apply(Message):
     """Make changes real: `paths`, with what is in them and what they need, or all (null).
 
+    `digests`: the `digest` of each change that is meant, by path; or `digest`: that of the whole list, if all are meant.
+    If a change is no longer the one that was shown, none is applied.
+
     `force`: also overwrite files that have changed in the directory meanwhile. `at`: the last record that the person
     had seen; newer changes are not applied. The `ok` has `n`, `done` (how many), `left` and `notes`, each with `path`,
     `outcome` (applied, conflict, failed) and `why`.
@@ -640,13 +687,28 @@ class Apply(Message):
     paths: list[FilePath] | None = None
     force: bool = False
     at: int | None = Field(default=None, ge=1)
+    digest: Digest | None = None
+    digests: Annotated[dict[FilePath, Digest], Field(max_length=2000)] | None = None
+
+    @model_validator(mode="after")
+    def _names_what_was_seen(self) -> Self:
+        if self.paths is None and self.digest is None:
+            raise ValueError(f"{_NO_DIGEST}: digest, of the whole list")
+        if self.paths is not None and self.digests is None:
+            raise ValueError(f"{_NO_DIGEST}: digests, by path")
+        return self
 
 
 class Drop(Message):
-    """Discard changes: `paths`, with what is in them, or all (null). `at`, and the `ok`, as with `apply`."""
+    """Discard changes: `paths`, with what is in them, or all (null). `at`, and the `ok`, as with `apply`.
+
+    `digest` and `digests` are as with `apply`, and may be left out.
+    """
 
     paths: list[FilePath] | None = None
     at: int | None = Field(default=None, ge=1)
+    digest: Digest | None = None
+    digests: Annotated[dict[FilePath, Digest], Field(max_length=2000)] | None = None
 
 
 # --- sessions --------------------------------------------------------------------------------

@@ -29,9 +29,12 @@ MANIFEST = Manifest.model_validate(
     }
 )  # fmt: skip
 
+DIGEST = "0123456789abcdef" * 4
+CHANGED = "It has changed since you looked; look again."
+
 
 def entry(
-    name: str = "mail", *, origin: Origin = "user", digest: str = "abc123", manifest: bytes | None = None
+    name: str = "mail", *, origin: Origin = "user", digest: str = DIGEST, manifest: bytes | None = None
 ) -> CatalogueEntry:
     return CatalogueEntry(name, digest, origin, "Sends mail.", manifest or MANIFEST.to_proto())
 
@@ -46,19 +49,19 @@ def test_all_of_a_shipped_module_is_approved_and_of_others_what_a_person_approve
 ) -> None:
     assert known(entry(origin="shipped"), approvals).approved == {"read", "send"}
     assert known(entry(), approvals).approved == set()
-    approvals.approve("mail", "abc123", ["read"])
+    approvals.approve("mail", DIGEST, ["read"])
     assert known(entry(), approvals).approved == {"read"}
     assert known(entry(digest="abc124"), approvals).approved == set(), "it is another version"
 
 
 def test_what_people_and_programs_are_shown(approvals: Approvals) -> None:
-    approvals.approve("mail", "abc123", ["read"])
+    approvals.approve("mail", DIGEST, ["read"])
     one = known(entry(), approvals)
     assert one.to_json() == {
         "name": "mail",
         "version": "3",
         "state": "ready",
-        "digest": "abc123",
+        "digest": DIGEST,
         "functions": [
             {"name": "mail.read", "impact": 0, "approved": True},
             {"name": "mail.send", "impact": 2, "approved": False},
@@ -72,28 +75,32 @@ def test_what_people_and_programs_are_shown(approvals: Approvals) -> None:
 
 @pytest.mark.parametrize("manifest", [None, b"\xff\xff damaged"])
 def test_a_module_that_never_ran_has_nothing_to_approve(approvals: Approvals, manifest: bytes | None) -> None:
-    new = CatalogueEntry("new", "d", "user", "", manifest)
+    new = CatalogueEntry("new", DIGEST, "user", "", manifest)
     assert known(new, approvals).to_json() == {
-        "name": "new", "version": None, "state": "new", "digest": "d", "functions": []
+        "name": "new", "version": None, "state": "new", "digest": DIGEST, "functions": []
     }  # fmt: skip
     assert known(new, approvals).description()["manifest"] is None
     with pytest.raises(UsageError, match="The module new has never run here"):
-        approve("new", [new], approvals)
+        approve("new", [new], approvals, digest=DIGEST)
 
 
 def test_functions_are_approved_one_by_one_or_all(approvals: Approvals) -> None:
-    assert approve("mail", [entry("other"), entry()], approvals, ["mail.send"]).approved == {"send"}
-    assert approve("mail", [entry()], approvals, ["read"]).approved == {"read", "send"}
-    assert approve("other", [entry("other")], approvals, digest="abc").approved == {"read", "send"}
+    assert approve("mail", [entry("other"), entry()], approvals, ["mail.send"], digest=DIGEST).approved == {
+        "send"
+    }
+    assert approve("mail", [entry()], approvals, ["read"], digest=DIGEST).approved == {"read", "send"}
+    assert approve("other", [entry("other")], approvals, digest=DIGEST[:16]).approved == {"read", "send"}
 
 
 @pytest.mark.parametrize(
     ("name", "functions", "digest", "says"),
     [
-        ("nail", [], "", "There is no module 'nail'; there are mail, zip."),
-        ("mail", [], "abd", "The module mail has changed and now has the digest abc123. Review it again."),
-        ("mail", ["read", "rm"], "", "The module mail has no function 'rm'; it has read, send."),
-        ("mail", ["zip.read"], "", "The module mail has no function 'zip.read'; it has read, send."),
+        ("nail", [], DIGEST, "There is no module 'nail'; there are mail, zip."),
+        ("mail", [], "abd" + DIGEST[3:], CHANGED),
+        ("mail", [], DIGEST[:15], CHANGED),
+        ("mail", [], "", CHANGED),
+        ("mail", ["read", "rm"], DIGEST, "The module mail has no function 'rm'; it has read, send."),
+        ("mail", ["zip.read"], DIGEST, "The module mail has no function 'zip.read'; it has read, send."),
     ],
 )
 def test_what_is_not_there_approves_nothing(
@@ -108,11 +115,11 @@ def test_what_is_not_there_approves_nothing(
 
 def test_an_empty_catalogue_says_that_there_are_none(approvals: Approvals) -> None:
     with pytest.raises(UsageError, match="there are none"):
-        approve("mail", [], approvals)
+        approve("mail", [], approvals, digest=DIGEST)
 
 
 def test_a_shipped_module_needs_no_approval_on_disk(approvals: Approvals) -> None:
-    assert approve("mail", [entry(origin="shipped")], approvals).approved == {"read", "send"}
+    assert approve("mail", [entry(origin="shipped")], approvals, digest=DIGEST).approved == {"read", "send"}
     assert known(entry(), approvals).approved == set()
 
 

@@ -103,9 +103,10 @@ export class Page {
     if (record) this.choose(record.agent);
     requestAnimationFrame(() => requestAnimationFrame(() => this.dialogue.reveal(n)));
   }, (path, name) => this.#showVariable(path, name), { open: this.openFile, fetch: this.fetchFile });
-  approvals = new Approvals(this.store, ([call, ...also], allow, remember, why, lasts) =>
-    this.connection.request("clear", { call, allow, remember, ...(also.length && { also }), ...(why && { why }), ...(lasts && { for: lasts }) }), (path) => this.choose(path),
-    (ask, accept, values) => this.connection.request("form.answer", { ask, accept, values }));
+  approvals = new Approvals(this.store, ([call, ...also], [digest, ...others], allow, remember, why, lasts) =>
+    this.connection.request("clear", { call, allow, digest, remember, ...(also.length && { also, also_digests: others }), ...(why && { why }), ...(lasts && { for: lasts }) }), (path) => this.choose(path),
+    (ask, digest, accept, values) => this.connection.request("form.answer", { ask, digest, accept, values }),
+    (n) => this.connection.request("question", { n }));
   review = new ReviewBar(this.store, this.request, this.unreachable);
   side = new Side(async () => {
     const [{ Sessions }, { notifySettings }] = await Promise.all([import("./sessions/sessions.js"), import("./sessions/notifications.js")]);

@@ -42,17 +42,20 @@ export class Approvals {
   /** The records of the questions that are shown as one; empty if none is. @type {number[]} */ #shown = [];
   /** Whether calls that wait for the same reason are asked about one by one. */ #apart = false;
   #filled = false;
+  /** The digests of the questions, as they stand in the bar. @type {string[]} */ #digests = [];
   #styled = false;
   /** The question of a module, once its script is loaded. @type {import("./form_question.js").FormQuestion|undefined} */ #form;
 
   /**
    * @param {Store} store
-   * @param {(calls: number[], allow: boolean, remember: Remember, why: string, lasts?: "once"|"session"|"always") => Promise<unknown>} clear
+   * @param {(calls: number[], digests: string[], allow: boolean, remember: Remember, why: string, lasts?: "once"|"session"|"always") => Promise<unknown>} clear
    * @param {(path: string) => void} choose shows an agent
-   * @param {(ask: number, accept: boolean, values: import("./form_question.js").Values) => Promise<unknown>} answer
+   * @param {(ask: number, digest: string, accept: boolean, values: import("./form_question.js").Values) => Promise<unknown>} answer
+   * @param {(ask: number) => Promise<import("../state/wire.d.ts").Question>} open fetches a question with its long values
    */
-  constructor(store, clear, choose, answer) {
+  constructor(store, clear, choose, answer, open) {
     this.answer = answer;
+    this.open = open;
     this.store = store;
     this.clear = clear;
     const update = onceAFrame(() => (this.#styled || !store.asked.size ? this.#update() : void styled("approvals").then(() => {
@@ -73,6 +76,7 @@ export class Approvals {
       event.preventDefault();
       void this.#answer(false, event);
     });
+    this.#call.addEventListener("click", (event) => void this.#openValue(event));
     this.#call.addEventListener("scroll", () => this.#tellMore(), { passive: true });
     new ResizeObserver(() => this.#tellMore()).observe(this.#call);
     setInterval(() => this.#tellLeft(), 1000);
@@ -186,10 +190,11 @@ export class Approvals {
     const records = this.#shown.map((n) => this.store.asked.get(n));
     // Check all of them, not just up to the first that is missing, so that each is requested.
     this.#filled = records.map((record) => this.store.rendered(record)).every(Boolean);
+    this.#digests = records.map((record) => record?.digest ?? "");
     this.#call.replaceChildren();
     if (this.#filled) {
       for (const record of records) {
-        const call = el("div", { class: "approvals-one" });
+        const call = el("div", { class: "approvals-one", "data-n": String(record?.n) });
         insert(call, record?.html ?? "");
         this.#call.append(call);
         if (record?.kind === "form") void this.#ask(record, call);
@@ -207,6 +212,20 @@ export class Approvals {
     if (!below.isConnected) return;
     this.#form = new FormQuestion(record, below);
     this.#tellMore();
+  }
+
+  /** Show a long value in full, in place of its button. @param {Event} event */
+  async #openValue(event) {
+    const button = event.target instanceof Element ? event.target.closest(".open-value") : null;
+    const n = Number(/** @type {HTMLElement|null|undefined} */ (button?.closest(".approvals-one"))?.dataset.n);
+    if (!(button instanceof HTMLElement) || !n) return;
+    try {
+      const value = (await this.open(n)).values.find(({ sha256 }) => sha256 === button.dataset.sha256);
+      button.replaceWith(value ? el("pre", { className: "raw whole", tabIndex: 0, dir: "auto" }, value.text) : el("span", {}, t("It can't be shown here.")));
+      this.#tellMore();
+    } catch (error) {
+      setText(this.#news, error instanceof Error ? error.message : String(error));
+    }
   }
 
   /** Show how much of the call is out of sight. */
@@ -242,9 +261,9 @@ export class Approvals {
     if (!record || !event.isTrusted || !this.#filled || (record.kind === "form" && !this.#form)) return;
     this.#arm(false);
     try {
-      if (this.#form) return void (await this.answer(record.n, allow, allow ? this.#form.values() : {}));
+      if (this.#form) return void (await this.answer(record.n, record.digest ?? "", allow, allow ? this.#form.values() : {}));
       const [why, host] = [allow ? "" : this.#why.value.trim(), record.kind === "host"];
-      await this.clear(shown, allow, allow && !host ? this.#remember(record) : null, why, host && allow ? /** @type {"once"|"session"|"always"} */ (this.#keep.value) : undefined);
+      await this.clear(shown, this.#digests, allow, allow && !host ? this.#remember(record) : null, why, host && allow ? /** @type {"once"|"session"|"always"} */ (this.#keep.value) : undefined);
     } catch (error) {
       setText(this.#news, error instanceof Error ? error.message : String(error));
     } finally {

@@ -9,7 +9,7 @@ import { Rows } from "../base/row_list.js";
 
 const PAGE = 1000;
 const COUNTED = 100;
-const SENT = 500;
+const SENT = 300;
 const HEIGHT = 40;
 
 const WORDS = { add: t("added"), modify: t("changed"), delete: t("deleted") };
@@ -39,7 +39,8 @@ export class ReviewDialog {
   /** @type {Set<string>} */ #chosen = new Set();
   /** @type {Map<string, Lines>} */ #lines = new Map();
   /** @type {Set<string>} */ #uncounted = new Set();
-  /** @type {"apply"|"drop"} */ #meant = "apply";
+  /** What is asked about: exactly what was shown when the question was. @type {{op: "apply"|"drop", changes: Change[], every: boolean, digest: string, at: number}|undefined} */ #asked;
+  /** The digest of the whole list. */ #digest = "";
   #current = 0;
   #at = 0;
   #busy = false;
@@ -88,6 +89,7 @@ export class ReviewDialog {
   async #load() {
     const load = ++this.#loads;
     /** @type {Change[]} */ const found = [];
+    let digest = "";
     try {
       for (let total = 1, at = 0; found.length < total;) {
         const page = await this.request("pending", { start: found.length, count: PAGE });
@@ -99,6 +101,7 @@ export class ReviewDialog {
         }
         total = page.total;
         at = this.#at = page.at;
+        digest = page.digest;
         found.push(...page.list);
         if (!page.list.length) break;
         if (total > PAGE) setText(part("review-total"), `${t("{some} of {all}", { some: found.length, all: total })} …`);
@@ -106,6 +109,8 @@ export class ReviewDialog {
     } catch (error) {
       this.#say(error);
     }
+    if (digest !== this.#digest) this.#takeAway();
+    this.#digest = digest;
     const before = this.#changes[this.#current]?.path;
     // First the changes that need a decision, then those that only wait along with them.
     const read = found.filter((one) => !one.noise);
@@ -227,9 +232,9 @@ export class ReviewDialog {
     for (const op of ["apply", "drop"]) /** @type {HTMLButtonElement} */ (part(`review-${op}`)).disabled = all === 0;
   }
 
-  /** The changes to apply or drop: the selected ones, or all if none is selected. */
+  /** The changes to apply or drop: the selected ones with all that is in them, or all if none is selected. */
   #meaning() {
-    return this.#chosen.size ? this.#changes.filter((one) => this.#chosen.has(one.path)) : this.#changes;
+    return this.#chosen.size ? this.#changes.filter(({ path }) => this.#chosen.has(path) || above(path).some((one) => this.#chosen.has(one))) : this.#changes;
   }
 
   // --- one change
@@ -254,6 +259,7 @@ export class ReviewDialog {
     try {
       const patch = await this.request("patch", { path: change.path });
       if (this.#changes[this.#current] !== change) return;
+      if (patch.digest !== change.digest) return void this.#load();
       const parts = drawn(patch.text);
       text.replaceChildren(...(parts.length ? parts : [el("p", { className: "nothing" }, t("No line would change."))]));
     } catch (error) {
@@ -289,7 +295,7 @@ export class ReviewDialog {
   #ask(op) {
     const meant = this.#meaning();
     if (!meant.length || this.#busy) return;
-    this.#meant = op;
+    this.#asked = { op, changes: meant, every: meant.length === this.#changes.length, digest: this.#digest, at: this.#at };
     const met = meant.filter((one) => one.conflict).length;
     setText(part("review-words"), op === "apply"
       ? t("This writes into your directory now: {changes}. Files that are overwritten or deleted there can't be restored from here.", { changes: summary(meant) })
@@ -304,21 +310,31 @@ export class ReviewDialog {
 
   #leave() {
     this.#sure.hidden = true;
+    this.#asked = undefined;
+  }
+
+  /** The list has changed: take away a question that was about the list before. */
+  #takeAway() {
+    if (this.#sure.hidden) return;
+    this.#leave();
+    setText(this.#news, t("The list has changed while you were asked. Look at it again, then decide."));
   }
 
   async #do() {
-    if (this.#busy) return;
-    const [op, meant] = [this.#meant, this.#meaning()];
-    const every = meant.length === this.#changes.length;
-    const pieces = every ? [null] : Array.from({ length: Math.ceil(meant.length / SENT) }, (_, at) => meant.slice(at * SENT, (at + 1) * SENT).map((one) => one.path));
+    if (this.#busy || !this.#asked) return;
+    const { op, changes, every, digest, at } = this.#asked;
+    const pieces = every ? [{ paths: null, digest }] : Array.from({ length: Math.ceil(changes.length / SENT) }, (_, piece) => {
+      const some = changes.slice(piece * SENT, (piece + 1) * SENT);
+      return { paths: some.map(({ path }) => path), digests: Object.fromEntries(some.map((one) => [one.path, one.digest.slice(0, 32)])) };
+    });
     this.#busy = true;
     this.#leave();
     setText(this.#news, t("Working …"));
     let [done, left, notes] = [0, /** @type {any[]} */ ([]), /** @type {any[]} */ ([])];
     try {
-      for (const paths of pieces) {
+      for (const piece of pieces) {
         const force = op === "apply" ? { force: this.#force.checked } : {};
-        const answer = await this.request(op, { paths, at: this.#at, ...force });
+        const answer = await this.request(op, { ...piece, at, ...force });
         done += answer.done;
         left.push(...answer.left);
         notes.push(...answer.notes);
@@ -382,6 +398,12 @@ export class ReviewDialog {
 /** @param {Change} change */
 function pressing(change) {
   return change.impact > 1 || change.conflict === true;
+}
+
+/** The folders that a path is in. @param {string} path */
+function above(path) {
+  const names = path.split("/");
+  return names.slice(1).map((_, count) => names.slice(0, count + 1).join("/"));
 }
 
 /** @param {Change[]} changes */

@@ -14,6 +14,7 @@ export interface Shown {
   body: string;
   /** The full size of `body`, if it was shortened. */
   body_size?: number;
+  digest?: string;
   /** In old records, missing until the page requests it. */
   html?: string;
   messages?: CallMessage[];
@@ -289,6 +290,13 @@ export interface LinkRow {
   public: boolean;
 }
 
+/** A value that is too long for the record of its question. */
+export interface LongValue {
+  name: string;
+  text: string;
+  sha256: string;
+}
+
 export interface Memories {
   results: Array<MemoryRow>;
 }
@@ -438,6 +446,7 @@ export interface Patch {
   added: number | null;
   removed: number | null;
   text: string;
+  digest: string;
 }
 
 export interface PathLines {
@@ -458,15 +467,17 @@ export interface PathStep {
 export interface Pending {
   total: number;
   at: number;
+  digest: string;
   list: Array<PendingRow>;
 }
 
-/** A pending change, as people and programs are shown it: what `was` in the directory, and what would be `now`. `conflict`: the path was also changed in the directory in the meantime. `impact`, `why`: how much the change does. `held`, `reason`: what it waits for. `n`: the record that reported its present form. `calls`, `agents`, `labels`: where it comes from. `from`, `to`: the other path of a file that seems to have been moved. `noise`: what tools keep beside the work, which is shown folded (`core.session.review_noise`). */
+/** A pending change, as people and programs are shown it: what `was` in the directory, and what would be `now`. `digest`: of all of this, which a yes to it sends back (`core.session.consent`). `conflict`: the path was also changed in the directory in the meantime. `impact`, `why`: how much the change does. `held`, `reason`: what it waits for. `n`: the record that reported its present form. `calls`, `agents`, `labels`: where it comes from. `from`, `to`: the other path of a file that seems to have been moved. `noise`: what tools keep beside the work, which is shown folded (`core.session.review_noise`). */
 export interface PendingRow {
   from?: string;
   to?: string;
   path: string;
   kind: "add" | "modify" | "delete";
+  digest: string;
   was?: StateRow;
   now?: StateRow;
   conflict?: boolean;
@@ -526,6 +537,12 @@ export interface Prices {
   cached: number;
   completion: number;
   models?: Record<string, Prices>;
+}
+
+export interface Question {
+  text: string;
+  digest: string;
+  values: Array<LongValue>;
 }
 
 /** The request was carried out and recorded as record `n`. */
@@ -826,8 +843,9 @@ export interface Requests {
   "plan.save": { fields: {path: string; name: string}; answer: PlanFile };
   "plan.run": { fields: {name: string; mode?: "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile" | "auto"; plan_first?: boolean}; answer: PlanBegun };
   "plans": { fields: {}; answer: Names };
-  "clear": { fields: {call: number; allow: boolean; also?: Array<number>; remember?: "call" | {function: string; arguments?: Record<string, string>} | null; why?: string | null; for?: "once" | "session" | "always" | null}; answer: Recorded };
-  "form.answer": { fields: {ask: number; accept: boolean; values?: Record<string, string | boolean | number | Array<string>>}; answer: Recorded };
+  "clear": { fields: {call: number; allow: boolean; also?: Array<number>; remember?: "call" | {function: string; arguments?: Record<string, string>} | null; why?: string | null; for?: "once" | "session" | "always" | null; digest?: string | null; also_digests?: Array<string>}; answer: Recorded };
+  "question": { fields: {n: number}; answer: Question };
+  "form.answer": { fields: {ask: number; accept: boolean; digest?: string | null; values?: Record<string, string | boolean | number | Array<string>>}; answer: Recorded };
   "intent": { fields: {value: number}; answer: Recorded };
   "declassify": { fields: {path: string; name?: string | null}; answer: Recorded };
   "lockdown": { fields: {value: boolean}; answer: Recorded };
@@ -843,8 +861,8 @@ export interface Requests {
   "pending": { fields: {start?: number; count?: number}; answer: Pending };
   "patch": { fields: {path: string}; answer: Patch };
   "counts": { fields: {paths: Array<string>}; answer: PathLinesList };
-  "apply": { fields: {paths?: Array<string> | null; force?: boolean; at?: number | null}; answer: Settled };
-  "drop": { fields: {paths?: Array<string> | null; at?: number | null}; answer: Settled };
+  "apply": { fields: {paths?: Array<string> | null; force?: boolean; at?: number | null; digest?: string | null; digests?: Record<string, string> | null}; answer: Settled };
+  "drop": { fields: {paths?: Array<string> | null; at?: number | null; digest?: string | null; digests?: Record<string, string> | null}; answer: Settled };
   "sessions": { fields: {limit?: number | null}; answer: Nothing };
   "sessions.search": { fields: {query: string; limit?: number}; answer: FoundSessions };
   "session.rename": { fields: {session: string; title: string}; answer: Title };

@@ -1,0 +1,67 @@
+"""`iact clear` and `iact answer`: a person's answer to a question, which names what the person was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iact.commands import remote
+from iact.commands.agreement import agreed
+from iact.commands.remote import Frame
+from iact.core.session import consent
+from iact.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ShownQuestion:
+    """A question as the server describes it."""
+
+    text: str
+    digest: str
+
+
+def clear(
+    settings: Settings, session: str, calls: Sequence[int], message: Frame, *, seen: str, as_json: bool
+) -> int:
+    """Approve calls. `seen`: the digest of what the person was shown; without it they are shown, and the person is asked.
+
+    Raises:
+        UsageError: a question does not wait (any more), or there is nobody to ask.
+        Changed: it is not the one that the person was shown.
+        IactError: no server runs, or the server refuses; the message is the server's.
+    """
+    questions = [_question(settings, session, call) for call in dict.fromkeys(calls)]
+    if not _agrees(questions, seen, "Allow it?" if len(questions) == 1 else "Allow them?"):
+        return 1
+
+    digest, *others = [question.digest for question in questions]
+    also = list(dict.fromkeys(calls))[1:]
+    said: Frame = {**message, "also": list(also), "digest": digest, "also_digests": list(others)}
+    return remote.control(settings, session, said, as_json=as_json)
+
+
+def answer(settings: Settings, session: str, ask: int, message: Frame, *, seen: str, as_json: bool) -> int:
+    """Answer a module's question with yes. Parameters and errors as for `clear`."""
+    question = _question(settings, session, ask)
+    if not _agrees([question], seen, "Answer it?"):
+        return 1
+
+    return remote.control(settings, session, {**message, "digest": question.digest}, as_json=as_json)
+
+
+def _question(settings: Settings, session: str, n: int) -> ShownQuestion:
+    found = remote.ask_session(settings, session, {"type": "question", "n": n})
+    return ShownQuestion(str(found["text"]), str(found["digest"]))
+
+
+def _agrees(questions: Sequence[ShownQuestion], seen: str, words: str) -> bool:
+    """Whether the person agrees to these questions, beforehand by their digest or now at the terminal."""
+    digests = [question.digest for question in questions]
+    whole = digests[0] if len(digests) == 1 else consent.together(digests)
+    if seen:
+        consent.check(seen, whole)
+        return True
+
+    for question in questions:
+        print(question.text)
+    return agreed(words, whole)
