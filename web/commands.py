@@ -346,7 +346,7 @@ async def _question(client: Client, message: requests.ShowQuestion) -> answers.Q
     session = client.watched()
     question = next(iter(session.records(message.n - 1)), None)
     if question is None or not is_question(question):
-        raise UsageError(f"Record {message.n} asks nothing.")
+        raise UsageError(f"No call waits for an answer to record {message.n}.")
 
     values = await asyncio.to_thread(question_values, session.journal.parent, question)
     asked = question.content

@@ -165,7 +165,7 @@ def play(data: Path) -> Path:
     with performed(data, SCRIPT) as person:
         person.say(QUESTION)
         person.answered()
-        ran = person.product.run("module", "approve", "ean")
+        ran = person.product.agree("module", "approve", "ean")
         assert ran.status == 0, ran
         person.say(LIST)
         person.answered(2)

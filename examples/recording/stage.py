@@ -101,8 +101,10 @@ def performed(
     with Endpoint(_paced(script)) as endpoint:
         product = Product.at(data, endpoint)
         for folder in modules:
-            for command in (("add", str(folder)), ("approve", folder.name)):
-                ran = product.run("module", *command, seconds=PATIENCE)
+            for ran in (
+                product.run("module", "add", str(folder), seconds=PATIENCE),
+                product.agree("module", "approve", folder.name, seconds=PATIENCE),
+            ):
                 assert ran.status == 0, ran
         with served(product) as server:
             yield Person(product, server)

@@ -132,6 +132,14 @@ class Product:
             )  # fmt: skip
         return Ran(done.returncode, done.stdout, done.stderr)
 
+    def agree(self, *arguments: str, seconds: float = _PATIENCE) -> Ran:
+        """Run a command that asks for a yes twice: it shows what it is about, then the digest of that says yes."""
+        shown = self.run(*arguments, seconds=seconds)
+        digest = re.search(r"give the command again with --digest ([0-9a-f]{64})", shown.stderr)
+        assert digest is not None, shown
+        assert shown.status == 2, shown
+        return self.run(*arguments, "--digest", digest[1], seconds=seconds)
+
     def ask(self, task: str, *options: str, session: str | None = None) -> Answer:
         """Run `iact run --json`, which must succeed."""
         going_on = ["--session", session] if session else []

@@ -86,12 +86,13 @@ class Wire(Served):
     """A conversation through the page's websocket. `question`: the record of the question."""
 
     question: int = 0
+    digest: str = ""
 
     async def say(self, text: str) -> str:
         return await asyncio.to_thread(self._do, {"type": "say", "text": text})
 
     async def answer(self, *, allow: bool) -> str:
-        message = {"type": "clear", "call": self.question, "allow": allow}
+        message = {"type": "clear", "call": self.question, "allow": allow, "digest": self.digest}
         return await asyncio.to_thread(self._do, message)
 
     async def set_intent(self, value: float) -> None:
@@ -119,7 +120,7 @@ class Wire(Served):
                 self.asked = False
                 return str(frame["body"])
             if frame["kind"] == "clearance" and frame["op"] == "ask":
-                self.asked, self.question = True, frame["n"]
+                self.asked, self.question, self.digest = True, frame["n"], frame["digest"]
                 return ""
 
 

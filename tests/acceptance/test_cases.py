@@ -63,7 +63,8 @@ def attended(socket: ClientConnection, text: str, answers: Mapping[str, str]) ->
             continue
         if (frame["kind"], frame.get("op")) == ("host", "ask"):
             lasts = answers[frame["host"]]
-            allow = {"allow": False} if lasts == "no" else {"allow": True, "for": lasts}
+            yes = {"allow": True, "digest": frame["digest"], "for": lasts}
+            allow = {"allow": False} if lasts == "no" else yes
             socket.send(json.dumps({"type": "clear", "call": frame["n"], **allow}))
         elif (frame["kind"], frame["agent"]) == ("reply", "/"):
             return str(frame["body"])

@@ -197,7 +197,7 @@ def test_many_calls_are_one_question_that_outlives_a_kill_and_is_answered_once(s
         tell(socket, {"type": "say", "text": "And more."})
         comes(lambda: len(clearances(records(product), "ask")) == 6, "three more")
         four, five, six = (str(one.n) for one in clearances(records(product), "ask")[3:])
-        refused = product.run("clear", "--session", session, four, str(first), "--allow")
+        refused = product.agree("clear", "--session", session, four, str(first), "--allow")
         assert (refused.status, "are answered together" in refused.sentence) == (2, True)
         for given, verdict in (((five,), "--deny"), ((four, six), "--allow")):
             assert product.run("clear", "--session", session, *given, verdict).status == 0
@@ -265,7 +265,7 @@ def test_the_command_line_answers_and_locks_down(stage: Stage) -> None:
         comes(lambda: bool(clearances(records(product), "ask")), "the question")
         session = next(iter(product.journals())).parent.name
         (asked,) = clearances(records(product), "ask")
-        ran = product.run("clear", "--session", session, str(asked.n), "--allow", "--remember", "--json")
+        ran = product.agree("clear", "--session", session, str(asked.n), "--allow", "--remember", "--json")
         assert ran.status == 0, ran
         assert json.loads(ran.stdout)["n"] > asked.n
         comes(answered(product), "the reply")
@@ -378,7 +378,7 @@ def test_with_nobody_to_ask_the_policy_denies_allows_a_little_and_holds_the_rest
     assert (row["state"], row["what"]) == ("waits", "shell.run")
     with serving(product) as server, server.connect() as socket:
         tell(socket, {"type": "hello", "session": report["session"]})
-        cleared = product.run("clear", "--session", report["session"], str(held["record"]), "--allow")
+        cleared = product.agree("clear", "--session", report["session"], str(held["record"]), "--allow")
         assert cleared.status == 0, cleared
         comes(answered(product), "the reply")
     assert made(product)

@@ -136,7 +136,7 @@ def test_at_intent_1_what_changes_is_what_a_person_applied(
         assert {"victim.txt", "f", "list"} <= set(waiting)
         assert set(pending(product, session)) == set(waiting)
 
-        applied = product.run("workspace", "apply", "--session", session, "f")
+        applied = product.agree("workspace", "apply", "--session", session, "f")
         assert applied.status == 0, applied
         assert held(before, snapshot(mine)) == ["f"]
         assert product.run("workspace", "drop", "--session", session).status == 0

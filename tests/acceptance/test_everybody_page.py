@@ -203,7 +203,7 @@ def _everybody(product: Product, endpoint: Endpoint, source: Path) -> None:
 
     assert product.run("secret", "list", "--everybody").stdout == "TEAM_KEY\n"
     assert product.run("secret", "list").stdout == ""
-    assert product.run("module", "approve", "keeper", "--everybody").status == 0
+    assert product.agree("module", "approve", "keeper", "--everybody").status == 0
     assert product.run("module", "remove", "keeper", "--everybody").status == 0
     assert json.loads(product.run("module", "list", "--everybody", "--json").stdout) == []
     everybody = {"for": "everybody"}

@@ -343,8 +343,11 @@ def test_who_allowed_each_host_is_in_the_journal_and_on_the_page(stage: Stage, t
             '[scope.default]\nfunctions = ["*"]\n[scope.default.egress]\nweb = ["policy.test"]\n',
             encoding="utf-8",
         )
-        for command in (["add", str(folder)], ["approve", "scout"], ["allow", "web", "always.test"]):
-            done = product.run("module", *command)
+        for done in (
+            product.run("module", "add", str(folder)),
+            product.agree("module", "approve", "scout"),
+            product.run("module", "allow", "web", "always.test"),
+        ):
             assert done.status == 0, done
         with serving(product) as served, served.connect() as socket:
             tell(socket, {"type": "hello", "session": None, "since": 0})
@@ -422,8 +425,11 @@ def test_an_mcp_server_reaches_what_a_person_allows_and_nothing_else(
             "docs.test:80",
             "other.test:80",
         )
-        for command in ("add", str(folder)), ("check", "lookout"), ("approve", "lookout"):
-            done = product.run("module", *command, seconds=300)
+        for done in (
+            product.run("module", "add", str(folder), seconds=300),
+            product.run("module", "check", "lookout", seconds=300),
+            product.agree("module", "approve", "lookout", seconds=300),
+        ):
             assert done.status == 0, done
         with serving(product) as served, served.connect() as socket:
             tell(socket, {"type": "hello", "session": None, "since": 0})

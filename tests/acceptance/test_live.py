@@ -141,7 +141,7 @@ def test_a_part_is_applied_and_the_rest_dropped_without_a_server(stage: Stage, t
         2,
         "No change is waiting at 'nots.txt'; see iact workspace pending.",
     )
-    done = product.run("workspace", "apply", "--session", session, "notes.txt", "src")
+    done = product.agree("workspace", "apply", "--session", session, "notes.txt", "src")
     assert (done.status, done.stdout) == (0, "2 applied\n"), done
     assert (mine / "notes.txt").read_text() == "one\nTWO\nthree\n"
     assert (mine / "src" / "new.py").exists()
@@ -161,13 +161,17 @@ def test_what_changed_below_meanwhile_is_a_conflict_and_overwritten_by_force_alo
     product = stage.product(endpoint)
     session, _ = ask(product, mine)
     (mine / "notes.txt").write_text("by the user\n")
-    ran = product.run("workspace", "apply", "--session", session)
+    listed = json.loads(product.run("workspace", "pending", "--session", session, "--json").stdout)
+    stale = product.run("workspace", "apply", "--session", session, "--digest", listed["digest"])
+    assert (stale.status, stale.sentence) == (2, "It has changed since you looked; look again.")
+    assert (mine / "victim").exists()
+    ran = product.agree("workspace", "apply", "--session", session)
     assert (ran.status, ran.stdout) == (1, "1 applied\n"), ran
     assert "--force" in ran.stderr
     assert (mine / "notes.txt").read_text() == "by the user\n"
     assert not (mine / "victim").exists()
     assert pending(product, session)["notes.txt"]["conflict"] is True
-    forced = product.run("workspace", "apply", "--session", session, "--force")
+    forced = product.agree("workspace", "apply", "--session", session, "--force")
     assert forced.status == 0, forced
     assert (mine / "notes.txt").read_text() == "agent\n"
 
@@ -182,7 +186,8 @@ def test_a_server_applies_what_its_session_has_waiting(stage: Stage, tmp_path: P
         assert set(pending(product, session)) == {"notes.txt", "victim"}
         shown = product.run("workspace", "diff", "--session", session)
         assert "-precious" in shown.stdout
-        answer = acknowledged(socket, {"type": "apply", "paths": ["victim"]})
+        digests = {"victim": pending(product, session)["victim"]["digest"]}
+        answer = acknowledged(socket, {"type": "apply", "paths": ["victim"], "digests": digests})
         assert (answer["done"], answer["left"]) == (1, [])
         assert product.run("workspace", "drop", "--session", session).stdout == "1 dropped\n"
     assert not (mine / "victim").exists()
@@ -212,7 +217,8 @@ def test_a_kill_while_changes_are_applied_is_made_good_when_the_session_is_opene
     def changed() -> int:
         return sum(path.read_text() == "new\n" for path in mine.glob("old*"))
 
-    with product.started("workspace", "apply", "--session", session) as process:
+    listed = json.loads(product.run("workspace", "pending", "--session", session, "--json").stdout)
+    with product.started("workspace", "apply", "--session", session, "--digest", listed["digest"]) as process:
         until(lambda: changed() > 0, "the first file", within=120)
         assert kill(process), "it was killed in the middle"
     assert 0 < changed() < 3000

@@ -76,8 +76,11 @@ def inn(
     )
     endpoint = stage.endpoint({"/": [BOOK, "Over."]}, crashes=crashes)
     product = stage.product(endpoint, IACT_SANDBOX=backend)
-    for command in ("add", str(place)), ("check", "inn"), ("approve", "inn"):
-        done = product.run("module", *command, seconds=300)
+    for done in (
+        product.run("module", "add", str(place), seconds=300),
+        product.run("module", "check", "inn", seconds=300),
+        product.agree("module", "approve", "inn", seconds=300),
+    ):
         assert done.status == 0, done
     return product
 
@@ -194,6 +197,7 @@ def test_a_question_that_was_open_when_the_process_died_is_of_no_effect(stage: S
             "type": "form.answer",
             "ask": asked["n"],
             "accept": True,
+            "digest": asked["digest"],
             "values": {"name": "A", "room": "s"},
         }
         socket.send(json.dumps({**late, "id": 77}))

@@ -148,8 +148,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / "module.py").write_text(source.replace("\\\\n", "\\n"), encoding="utf-8")
         card = f'name = "{name}"\nsummary = "For the matrix."\nversion = "1"\n'
         (place / "module.toml").write_text(card, encoding="utf-8")
-        for command in (["module", "add", str(place)], ["module", "approve", name]):
-            ran = product.run(*command)
+        for ran in (product.run("module", "add", str(place)), product.agree("module", "approve", name)):
             assert ran.status == 0, ran
     return product.data
 

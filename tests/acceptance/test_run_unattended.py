@@ -64,7 +64,7 @@ def test_another_command_answers_a_running_run(stage: Stage) -> None:
             comes(lambda: bool(list(product.data.glob("run.*.json"))), "the address of the run")
             (journal,) = product.journals()
             (asked,) = clearances(records(product), "ask")
-            cleared = product.run("clear", "--session", journal.parent.name, str(asked.n), "--allow")
+            cleared = product.agree("clear", "--session", journal.parent.name, str(asked.n), "--allow")
             assert cleared.status == 0, cleared
             stdout, stderr = process.communicate(timeout=PATIENCE)
     finally:

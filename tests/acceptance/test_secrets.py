@@ -33,7 +33,7 @@ def test_a_secret_is_told_to_one_module_and_found_nowhere_else(stage: Stage) -> 
     assert product.run("secret", "set", "API_KEY", stdin=VALUE).status == 0
     assert product.run("secret", "list").stdout == "API_KEY\n"
     first = product.ask("Write a keeper.")
-    approved = product.run("module", "approve", "keeper")
+    approved = product.agree("module", "approve", "keeper")
     assert approved.stdout == "  keeper.tell  impact 0\n  is given the secret API_KEY\n", approved
     second = product.ask("Let it tell.", session=first.session)
     before, after = of(second.records, "result", "keeper.tell")

@@ -232,7 +232,7 @@ def test_only_the_owner_approves_what_outlasts_the_session(stage: Stage) -> None
         asked = question(owner)
         acknowledged(owner, {"type": "share", "name": "bob", "role": "steerer"})
         acknowledged(steerer, {"type": "hello", "session": session})
-        said = {"type": "form.answer", "ask": asked["n"], "accept": True}
+        said = {"type": "form.answer", "ask": asked["n"], "digest": asked["digest"], "accept": True}
         steerer.send(json.dumps({**said, "id": 77}))
         assert "Only the owner of this session" in refusal(steerer, 77)
         assert not [*folder.glob("modules/skill_*")]

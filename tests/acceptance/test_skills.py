@@ -79,7 +79,7 @@ def test_a_person_approves_a_skill_and_a_changed_one_again(stage: Stage, tmp_pat
     endpoint = stage.endpoint({"/": ["```skill_word_count.read\n```", "I know how."]})
     product = stage.product(endpoint)
     assert product.run("skill", "add", str(place)).status == 0
-    approved = product.run("skill", "approve", "word-count")
+    approved = product.agree("skill", "approve", "word-count")
     assert approved.status == 0, approved
     answer = product.ask("How long is a text?", "--intent", "0")
     [gate] = [one for one in answer.records if one.kind == "gate"]

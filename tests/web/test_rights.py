@@ -165,6 +165,7 @@ STEERING = READING | frozenset(
         "upload",
         "upload.end",
         "clear",
+        "question",
         "form.answer",
         "apply",
         "drop",

@@ -343,7 +343,7 @@ def test_a_changed_intent_is_told_to_everyone() -> None:
         ('{"type":"module.add","source":"/nowhere/x","id":1}', "usage"),
         ('{"type":"module.remove","name":"x","id":1}', "usage"),
         ('{"type":"module.approve","name":"x","id":1}', "invalid"),
-        ('{"type":"module.approve","name":"x","digest":"0123abcd","id":1}', "usage"),
+        ('{"type":"module.approve","name":"x","digest":"0123abcd01234567","id":1}', "usage"),
         ('{"type":"fork","at":0,"text":"x","id":1}', "invalid"),
         ('{"type":"fork","at":1,"text":" ","id":1}', "invalid"),
         ('{"type":"open","journal":"","id":1}', "invalid"),
