@@ -1,8 +1,8 @@
 """A person's yes holds for what that person was shown, and for nothing that has taken its place since.
 
-Whoever shows something to be agreed to (the page, a terminal, a command, a face) shows it with its digest, and sends the
-digest back with the yes. The digest is made anew from what would be carried out now. If the two differ, the answer is
-`Changed`, and nothing happens. A no needs no digest.
+The page, terminals, commands and faces show what is to be agreed to with its digest, and send the digest back with the
+yes. It is compared with the digest of what would be carried out now. If the two differ, the answer is `Changed`, and
+nothing happens. A no needs no digest.
 """
 
 from __future__ import annotations
