@@ -37,7 +37,8 @@ from benchmarks.tail.product import play
 from iact.core.models.openai import OpenAIModel, Timeouts
 from iact.core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
 from iact.models import download
-from iact.models.embedded import profile_of, serve
+from iact.models.embedded import CONTEXT, profile_of
+from iact.models.llama_process import LlamaProcess
 from iact.models.weights import LARGE, ChosenFile
 
 REPLY: Final = 24
@@ -70,7 +71,8 @@ class _Clock:
 @asynccontextmanager
 async def _model() -> AsyncIterator[OpenAIModel]:
     """Start a new server with an empty cache. Yields a client."""
-    server, address = await asyncio.to_thread(serve, str(LARGE.path), _KEY)
+    server = LlamaProcess(LARGE.path, _KEY, CONTEXT)
+    address = await asyncio.to_thread(server.start)
     client = OpenAIModel(
         base_url=f"{address}/v1", key=_KEY, profile=profile_of(ChosenFile(LARGE)), clock=_Clock(), rng=random.Random(1),
         extra=_FIXED, direct=True, timeouts=Timeouts(first=_PATIENCE, between=_PATIENCE),
@@ -79,7 +81,7 @@ async def _model() -> AsyncIterator[OpenAIModel]:
         yield client
     finally:
         await client.close()
-        del server
+        await asyncio.to_thread(server.stop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""The model on board and models that a person adds: their files, where they come from, and running them in this process."""
+"""The model on board and models that a person adds: their files, where they come from, and running them."""

@@ -1,8 +1,8 @@
-"""The model on board: llama.cpp in this process, behind the same protocol as every other model.
+"""The model on board: llama.cpp in a process of ours, behind the same protocol as every other model.
 
-llama.cpp's own server listens on the loopback interface, on a free port and with a key that only this process knows. So
-the model on board is an `OpenAIModel` like any other, and tests of it cover everything around it. There are four
-differences. It starts in a thread when it is first needed, which may mean a download. What it has computed for its
+llama.cpp's own server listens on the loopback interface, on a free port and with a key that only we know. So the model on
+board is an `OpenAIModel` like any other, and tests of it cover everything around it. There are four differences. It starts
+when it is first needed, which may mean a download. What it has computed for its
 static prompt is kept on disk, so that a later start reads it instead of computing it again. After minutes without use
 its memory is released. And where it plainly does not get on, it says so instead of trying again.
 
@@ -15,14 +15,12 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import os
 import random
 import secrets
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import httpx
@@ -46,16 +44,14 @@ from iact.models.added import chosen_file
 from iact.models.board import BoardPhase, BoardState, Report
 from iact.models.download import FetchProgress, Phase, Tell
 from iact.models.giving_up import surrender
+from iact.models.llama_process import LlamaProcess, state_folder
 from iact.models.prompt import STATIC
-from iact.models.weights import ChosenFile, ModelFile, OwnFile, cache_folder, select
+from iact.models.weights import ChosenFile, ModelFile, OwnFile, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from iact.core.models.openai import OpenAIModel
-
-LIBRARY: Final = "libgomp1"
-"""Debian's package of a library that llama.cpp also needs; minimal systems lack it."""
 
 CONTEXT: Final = 8192
 """The window in tokens. The model was trained for more, but each token takes 28 kB of memory and time to read."""
@@ -69,9 +65,6 @@ REPLY: Final = 640
 IDLE_SECONDS: Final = 600.0
 """After so long without use, the model's memory is released."""
 
-_MOST_THREADS: Final = 8
-_BATCH: Final = 256  # tokens; a cancelled request is noticed between batches
-_CACHE_MIB: Final = 256
 _SECONDS: Final = 600
 _TELL_SECONDS: Final = 2.0
 """How often a person is told how far a download is."""
@@ -101,9 +94,9 @@ _SEPARATE: Final = "How far is it from here"
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A started server: the object that keeps it alive, and the client."""
+    """A started server, and its client."""
 
-    server: object
+    server: LlamaProcess
     client: OpenAIModel
 
 
@@ -170,7 +163,7 @@ class EmbeddedModel:
             running, self._running = self._running, None
             if running is not None:
                 await running.client.close()
-                await asyncio.to_thread(_release, running)
+                await asyncio.to_thread(running.server.stop)
 
     def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
@@ -268,12 +261,16 @@ class EmbeddedModel:
         if self._uses or self._running is None:
             return
         running, self._running = self._running, None
-        loop.run_in_executor(None, _release, running)
+        loop.run_in_executor(None, running.server.stop)
 
     async def _ready(self) -> _Running:
         async with self._starting:
             if self._closed:
                 raise ModelUnreachable("The model on board was closed; start the program again.")
+            if self._running is not None and not self._running.server.running:
+                # Something ended it, such as a system without memory.
+                await self._running.client.close()
+                self._running = None
             if self._running is None:
                 self._running = await self._reported_start()
             return self._running
@@ -291,16 +288,17 @@ class EmbeddedModel:
         return running
 
     async def _start(self) -> _Running:
-        """Start llama.cpp's server and warm it up. Cancelling takes no longer than loading the file."""
+        """Start llama.cpp's server and warm it up. Cancelling ends it at once."""
         from iact.core.models.openai import OpenAIModel
 
         weights = self._selection.weights
         if weights is None:
             raise ModelUnreachable(self._selection.reason)
+        path = await asyncio.to_thread(download.fetch, weights, self._note)
         key = secrets.token_hex(16)
+        server = LlamaProcess(path, key, self._profile.context)
         try:
-            path = await asyncio.to_thread(download.fetch, weights, self._note)
-            server, address = await asyncio.to_thread(serve, str(path), key, self._profile.context)
+            address = await asyncio.to_thread(server.start)
             if self._profile.static is not None:
                 async with httpx.AsyncClient(
                     base_url=address,
@@ -310,10 +308,14 @@ class EmbeddedModel:
                 ) as native:
                     await _read_static_prompt(native, weights)
         except (httpx.HTTPError, ValueError, KeyError) as error:
+            server.stop()
             raise ModelUnreachable(
                 f"The model on board does not start ({error}); run make setup again, or connect a model of your own "
                 "(OPENAI_BASE_URL)."
             ) from error
+        except BaseException:
+            server.stop()
+            raise
         client = OpenAIModel(
             base_url=f"{address}/v1",
             key=key,
@@ -350,85 +352,7 @@ def profile_of(selection: ChosenFile) -> ModelProfile:
     return ModelProfile(name=weights.name, context=CONTEXT, label=label, static=STATIC)
 
 
-# --- the server -----------------------------------------------------------------------------------
-
-
-def serve(path: str, key: str, context: int = CONTEXT) -> tuple[object, str]:
-    """Start llama.cpp's server over a model's file. Returns the object that keeps it alive, and its address. Blocks.
-
-    `context`: its window in tokens.
-
-    Raises:
-        ModelUnreachable: llama.cpp is not installed, or can't load the file.
-    """
-    try:
-        import xllamacpp  # type: ignore[import-untyped]
-    except ModuleNotFoundError as error:
-        raise ModelUnreachable(
-            "The model on board needs the package xllamacpp, which is not installed; run make setup, or connect a model "
-            "of your own (OPENAI_BASE_URL)."
-        ) from error
-    except ImportError as error:
-        raise ModelUnreachable(
-            f"The model on board needs a library of the system ({error}); run `sudo apt-get install {LIBRARY}`, or "
-            "connect a model of your own (OPENAI_BASE_URL)."
-        ) from error
-    params = xllamacpp.CommonParams()
-    params.model.path = path
-    params.n_ctx = context
-    params.n_parallel = 1
-    params.n_batch = _BATCH
-    params.n_gpu_layers = 0
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads()
-    params.cache_ram_mib = _CACHE_MIB
-    params.verbosity = 0
-    params.api_keys = [key]
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.ui = False
-    params.endpoint_slots = True
-    params.slot_save_path = f"{_state_folder()}{os.sep}"
-    try:
-        server = xllamacpp.Server(params)
-    except (RuntimeError, OSError) as error:
-        raise ModelUnreachable(
-            f"The model on board can't be loaded ({error}); free some memory, or connect a model of your own "
-            "(OPENAI_BASE_URL)."
-        ) from error
-    address = str(server.listening_address)
-    _seen_working(address, key)
-    return server, address
-
-
-def threads() -> int:
-    """How many threads compute: as many as there are idle processors now.
-
-    They spin while they wait for each other. On a machine that is busy with something else, two are slower than one.
-    """
-    processors = len(os.sched_getaffinity(0))
-    busy = os.getloadavg()[0]
-    return max(1, min(_MOST_THREADS, processors - round(busy)))
-
-
-def _seen_working(address: str, key: str) -> None:
-    """Wait for the server's first reply: a server that is dropped before its loop has begun never ends."""
-    headers = {"Authorization": f"Bearer {key}"}
-    with httpx.Client(base_url=address, headers=headers, timeout=_SECONDS, trust_env=False) as client:
-        client.post("/completion", json={"prompt": "a", "n_predict": 1})
-
-
-def _release(running: _Running) -> None:
-    """Drop the last reference to the server, which stops it; blocks until its threads have ended."""
-    del running
-
-
 # --- the static prompt ----------------------------------------------------------------------------
-
-
-def _state_folder() -> Path:
-    folder = cache_folder() / "models" / "state"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _state_file(weights: ModelFile | OwnFile) -> str:
@@ -447,7 +371,7 @@ def _static_messages() -> list[ChatMessage]:
 async def _read_static_prompt(native: httpx.AsyncClient, weights: ModelFile | OwnFile) -> None:
     """Leave the static prompt in the server's cache: from disk, or computed and then kept on disk."""
     name = _state_file(weights)
-    if (_state_folder() / name).exists():
+    if (state_folder() / name).exists():
         restored = await native.post(f"{_SLOT}?action=restore", json={"filename": name})
         if restored.is_success:
             return
@@ -471,7 +395,7 @@ async def _read_static_prompt(native: httpx.AsyncClient, weights: ModelFile | Ow
 
 def _keep_only(mine: str, name: str) -> None:
     """Put a saved state in its place, and remove what earlier prompts or libraries left. Blocks."""
-    folder = _state_folder()
+    folder = state_folder()
     (folder / mine).replace(folder / name)
     for old in folder.glob("*.bin"):
         if old.name != name:

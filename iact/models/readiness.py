@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Literal
 
-from iact.models.embedded import LIBRARY
+from iact.models.llama_process import LIBRARY
 from iact.models.weights import ChosenFile
 
 
