@@ -16,7 +16,10 @@ from typing import Final
 from iact.core.ports import JSON
 from iact.core.records.ways import PLAN_WAYS
 
-_DOTTED: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}")
+FUNCTION: Final = r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}"
+"""A pattern of the name of a module's function."""
+
+_DOTTED: Final = re.compile(FUNCTION)
 
 _IN_USE: Final = ("shell", "files", "python", "web", "docs", "sql", "git", "browser", "app", "a2a")
 """The shipped modules, in the order in which agents need them."""

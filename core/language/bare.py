@@ -21,6 +21,7 @@ from iact.core.language.actions import (
     CALL_ASYNC,
     COMPRESS,
     DEPLOY,
+    FUNCTION,
     HELP,
     LOAD,
     PLAN,
@@ -34,6 +35,7 @@ from iact.core.language.actions import (
     ActionSpec,
     Registry,
 )
+from iact.core.language.containers import IN_LIST
 from iact.core.language.grammar import Bound
 from iact.core.language.lenient import read_action
 from iact.core.language.scanner import Block
@@ -48,15 +50,13 @@ _WITH_BODY: Final = frozenset(
 """Core actions whose line alone is never what was meant."""
 
 _NAMES: Final = "|".join(sorted(_ALONE | _WITH_BODY, key=len, reverse=True))
-_MARKER: Final = re.compile(r"[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*")
+_MARKER: Final = re.compile(IN_LIST)
 _MARKS: Final = re.compile(r"(?P<mark>`{1,6}|\*\*|__)(?P<inside>.+)(?P=mark)")
 _CORE: Final = re.compile(rf"(?P<name>{_NAMES})(?:[ \t]+(?P<rest>\S.*))?")
-_FUNCTION: Final = re.compile(
-    r"(?P<name>[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79})(?:[ \t]+(?P<rest>\S.*))?"
-)
+_FUNCTION: Final = re.compile(rf"(?P<name>{FUNCTION})(?:[ \t]+(?P<rest>\S.*))?")
 _SMALL: Final = "|".join(f"[{name[0]}{name[0].lower()}]{name[1:].lower()}" for name in _NAMES.split("|"))
 ANYWHERE: Final = re.compile(
-    r"^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*"
+    rf"^{IN_LIST}"
     rf"(?:(?:[*_]{{0,4}}`{{0,2}}|[*_]{{0,4}}`{{3,6}}(?=[^`\n]+`))(?:{_NAMES})(?![\w.:])|`+[a-z]\w*\.[a-z][^`\n]*`)",
     re.MULTILINE,
 )

@@ -14,6 +14,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+BULLET: Final = r"(?:[-+*]|\d{1,9}[.)])"
+"""A pattern of the mark of a list item."""
+
+IN_LIST: Final = rf"[ \t]*(?:{BULLET}[ \t]+)*"
+"""A pattern of what may stand before the content of a line: blanks, and the marks of the items that begin there."""
+
 _ITEM: Final = re.compile(r"(?:[-+*]|(\d{1,9})[.)])( +|$)")
 _THEMATIC: Final = re.compile(r"(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})")
 _HEADING: Final = re.compile(r"#{1,6}(?: |$)")

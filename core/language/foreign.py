@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from iact.core.language.unread import PYTHONS
 from iact.core.objects import objects
 from iact.core.ports import JSON
 
@@ -153,7 +154,8 @@ def _number(match: re.Match[str]) -> int:
 
 def _read(window: str, form: Form, opening: str) -> tuple[tuple[ForeignCall, ...], int] | None:
     """Calls, and how long they are with their marks."""
-    for reader in (_invokes, _functions, _parameters, _separated, _pythonic, _gemma, _json_calls):
+    invokes, functions = functools.partial(_elements, _INVOKE), functools.partial(_elements, _FUNCTION)
+    for reader in (invokes, functions, _parameters, _separated, _pythonic, _gemma, _json_calls):
         taken = reader(window, len(opening), form)
         if taken is None:
             continue
@@ -168,56 +170,64 @@ def _read(window: str, form: Form, opening: str) -> tuple[tuple[ForeignCall, ...
 Taken = tuple[list[ForeignCall], int]
 """Calls, and the offset behind them."""
 
-_INVOKE: Final = re.compile(r"<([^<>\s]{0,20})invoke\s+name\s*=\s*[\"']?([^\"'<>\s]+)[\"']?\s*>")
-_PARAMETER: Final = re.compile(
-    r"\s*<([^<>\s]{0,20})parameter\s+name\s*=\s*[\"']?([^\"'<>\s]+)[\"']?[^<>\n]*>(.*?)"
-    r"</[^<>\s]{0,20}parameter>(?=\s*(?:<[^<>\s]{0,20}parameter\b|</[^<>\s]{0,20}invoke>|\Z))",
-    re.DOTALL,
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """A way of writing a call as an element that holds one for each argument, or all of them as an object."""
+
+    begins: str
+    """What a mark holds that is its beginning, and not what stands around it."""
+    opening: re.Pattern[str]
+    """`name`: what is called."""
+    argument: re.Pattern[str]
+    """`key` and `value`, up to where the next one or the end can stand."""
+    closing: re.Pattern[str]
+
+
+_INVOKE: Final = _Element(
+    "invoke",
+    re.compile(r"<[^<>\s]{0,20}invoke\s+name\s*=\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"),
+    re.compile(
+        r"\s*<[^<>\s]{0,20}parameter\s+name\s*=\s*[\"']?(?P<key>[^\"'<>\s]+)[\"']?[^<>\n]*>(?P<value>.*?)"
+        r"</[^<>\s]{0,20}parameter>(?=\s*(?:<[^<>\s]{0,20}parameter\b|</[^<>\s]{0,20}invoke>|\Z))",
+        re.DOTALL,
+    ),
+    re.compile(r"\s*</[^<>\s]{0,20}invoke>"),
 )
-_INVOKED: Final = re.compile(r"\s*</[^<>\s]{0,20}invoke>")
+"""`<invoke name="x"><parameter name="y">v</parameter></invoke>`"""
+
+_FUNCTION: Final = _Element(
+    "<function=",
+    re.compile(rf"<function\s*=\s*[\"']?(?P<name>{_NAMED})[\"']?\s*>"),
+    re.compile(
+        r"\s*<parameter\s*=\s*[\"']?(?P<key>[^\"'<>\s]+)[\"']?\s*>(?P<value>.*?)</parameter>"
+        r"(?=\s*(?:<parameter\s*=|</function>|</tool_call>|\Z))",
+        re.DOTALL,
+    ),
+    re.compile(r"\s*</function>"),
+)
+"""`<function=x>{…}</function>` and `<function=x><parameter=y>v</parameter></function>`"""
 
 
-def _invokes(window: str, at: int, form: Form) -> Taken | None:
-    """`<invoke name="x"><parameter name="y">v</parameter></invoke>`, one or several."""
-    position = 0 if "invoke" in form.opening else at
+def _elements(kind: _Element, window: str, at: int, form: Form) -> Taken | None:
+    """Calls of one kind, one or several."""
+    position = 0 if kind.begins in form.opening else at
     calls: list[ForeignCall] = []
-    while (match := _INVOKE.match(window, _skip(window, position))) is not None:
-        arguments, position = _pairs(_PARAMETER, window, match.end(), key=2)
+    while (match := kind.opening.match(window, _skip(window, position))) is not None:
+        arguments, position = _pairs(kind.argument, window, match.end())
         given = _object(window, position)
         if not arguments and given is not None:
             arguments, position = given
-        closed = _INVOKED.match(window, position)
+        closed = kind.closing.match(window, position)
         position = closed.end() if closed is not None else position
-        calls.append(ForeignCall(match.group(2), arguments))
-    return (calls, position) if calls else None
-
-
-_FUNCTION: Final = re.compile(rf"<function\s*=\s*[\"']?({_NAMED})[\"']?\s*>")
-_EQUALS: Final = re.compile(
-    r"\s*<parameter\s*=\s*[\"']?([^\"'<>\s]+)[\"']?\s*>(.*?)</parameter>"
-    r"(?=\s*(?:<parameter\s*=|</function>|</tool_call>|\Z))",
-    re.DOTALL,
-)
-_ENDED: Final = re.compile(r"\s*</function>")
-
-
-def _functions(window: str, at: int, form: Form) -> Taken | None:
-    """`<function=x>{…}</function>` and `<function=x><parameter=y>v</parameter></function>`."""
-    position = 0 if form.opening == "<function=" else at
-    calls: list[ForeignCall] = []
-    while (match := _FUNCTION.match(window, _skip(window, position))) is not None:
-        arguments, position = _pairs(_EQUALS, window, match.end(), key=1)
-        given = _object(window, position)
-        if not arguments and given is not None:
-            arguments, position = given
-        closed = _ENDED.match(window, position)
-        position = closed.end() if closed is not None else position
-        calls.append(ForeignCall(match.group(1), arguments))
+        calls.append(ForeignCall(match["name"], arguments))
     return (calls, position) if calls else None
 
 
 _TAG: Final = re.compile(rf"\s*<({_NAMED})>")
-_GLM: Final = re.compile(r"\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_GLM: Final = re.compile(
+    r"\s*<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>", re.DOTALL
+)
 _GLM_NAME: Final = re.compile(rf"\s*({_NAMED})\s*(?:<tool_sep>)?(?=\s*<arg_key>|\s*</tool_call>)")
 
 
@@ -226,7 +236,7 @@ def _parameters(window: str, at: int, form: Form) -> Taken | None:
     `<name>x</name><arguments>{…}</arguments>`."""
     named = _GLM_NAME.match(window, at)
     if named is not None:
-        arguments, position = _pairs(_GLM, window, named.end(), key=1)
+        arguments, position = _pairs(_GLM, window, named.end())
         return [ForeignCall(named.group(1), arguments)], position
 
     tag = _TAG.match(window, at if form.source != "Cline, with our names" else 0)
@@ -384,11 +394,11 @@ def _skip(window: str, at: int) -> int:
     return at
 
 
-def _pairs(pattern: re.Pattern[str], window: str, at: int, *, key: int) -> tuple[dict[str, JSON], int]:
-    """Consecutive arguments: the key in this group, the value in the next."""
+def _pairs(pattern: re.Pattern[str], window: str, at: int) -> tuple[dict[str, JSON], int]:
+    """Consecutive arguments: `key` and `value` of each match."""
     found: dict[str, JSON] = {}
     while (match := pattern.match(window, at)) is not None:
-        found[match.group(key).strip()] = _lines(match.group(key + 1))
+        found[match["key"].strip()] = _lines(match["value"])
         at = match.end()
     return found, at
 
@@ -586,14 +596,12 @@ CALL_LANGUAGES: Final = frozenset(
 )
 """Languages of code blocks that can hold nothing but calls in another form."""
 
-_PYTHONS: Final = frozenset({"python", "py", "tool_code", "python3"})
-
 
 def calls_in_block(language: str, body: str) -> tuple[ForeignCall, ...]:
     """The calls that are the whole content of a code block; empty if it has any other."""
-    if language in _PYTHONS:
+    if language in PYTHONS or language == "tool_code":
         found = python_calls(body)
-        if found or language in ("python", "py", "python3"):
+        if found or language in PYTHONS:
             return tuple(found)
     if language not in CALL_LANGUAGES:
         return ()

@@ -24,18 +24,17 @@ from typing import Final
 from iact.core.language import bare, foreign, unread
 from iact.core.language.actions import ANSWER, ActionSpec, Registry
 from iact.core.language.bare import Known
+from iact.core.language.containers import BULLET, IN_LIST
 from iact.core.language.foreign import ForeignCall, FoundCalls, resolver
 from iact.core.language.scanner import Block, Scanner, scan
 from iact.core.language.unread import PYTHONS, SHELLS
 from iact.core.language.writer import CallWriter, block
 
 _ANSWER_ALONE: Final = re.compile(rf"[\s`*_~]*{ANSWER.name}[\s`*_~.!]*")
-_LISTED: Final = re.compile(
-    r"(?P<before>[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>[^\n]*)"
-)
+_LISTED: Final = re.compile(rf"(?P<before>{IN_LIST})" + r"(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>[^\n]*)")
 """A line that opens a fenced block. Behind a fence of backticks, a backtick makes the line inline code."""
 
-_ITEM: Final = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
+_ITEM: Final = re.compile(rf"[ \t]*{BULLET}[ \t]")
 _FENCE: Final = re.compile(r"^ {0,3}(?:`{3}|~{3})", re.MULTILINE)
 _MARKED: Final = re.compile(rf"{foreign.SIGN}|^{_ITEM.pattern}", re.MULTILINE)
 """What a line holds that can't be passed over: the sign of another form, or the beginning of a list item."""

@@ -25,14 +25,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from iact.core.language.containers import Containers
+from iact.core.language.containers import BULLET, Containers
 from iact.core.language.labels import IMITATION
 
 _FIRST: Final = re.compile(r" {0,3}(?:```|~~~)")
 _LATER: Final = re.compile(r"\n {0,3}(?:```|~~~)")
 _FENCE: Final = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)", re.DOTALL)
 _HTML: Final = re.compile(r"^ {0,3}<", re.MULTILINE)
-_CONTAINER: Final = re.compile(r"^ {0,3}(?:<|[-+*]|\d{1,9}[.)])", re.MULTILINE)
+_CONTAINER: Final = re.compile(rf"^ {{0,3}}(?:<|{BULLET})", re.MULTILINE)
 _BLANKS: Final = " \t"
 
 IsAction = Callable[[str], bool]

@@ -12,12 +12,11 @@ from typing import Final
 
 from iact.core.language import labels
 from iact.core.language.actions import Registry
+from iact.core.language.containers import IN_LIST
 from iact.core.language.scanner import Block, IsAction
 
 _MARK: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_QUOTED: Final = re.compile(
-    r"^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*>[ \t>]*(?:`{3,}|~{3,})[ \t]*([^\s`]+)", re.MULTILINE
-)
+_QUOTED: Final = re.compile(rf"^{IN_LIST}" + r">[ \t>]*(?:`{3,}|~{3,})[ \t]*([^\s`]+)", re.MULTILINE)
 
 SHELLS: Final = frozenset({"bash", "sh", "shell", "console", "zsh", "terminal", "shell-session"})
 PYTHONS: Final = frozenset({"python", "py", "python3"})
@@ -229,7 +228,7 @@ def unknown_name(blocks: Sequence[Block]) -> str:
 
 
 _LAST_BLOCK: Final = re.compile(
-    r"^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,})[ \t]*(?P<language>[\w-]+)[^`\n]*\n"
+    rf"^{IN_LIST}" + r"(?P<mark>`{3,})[ \t]*(?P<language>[\w-]+)[^`\n]*\n"
     r"(?:(?![ \t]*(?P=mark)[ \t]*$).*\n)*[ \t]*(?P=mark)[ \t]*\Z",
     re.MULTILINE,
 )
