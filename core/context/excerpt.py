@@ -149,15 +149,14 @@ def excerpt(text: str, room: int, variable: str = "") -> str:
     if head and tail and shown * 2 >= room:
         notice = _lines_left_out(whole, lines, Range(head + 1, len(lines) - tail), variable)
         parts = [*lines[:head], notice, *lines[len(lines) - tail :]]
-        left_out = len(text) - shown
     else:
         begin, end = room * 2 // 3, len(text) - room // 3
         notice = _characters_left_out(whole, Range(begin + 1, end), len(text), variable)
         parts = [text[:begin], notice, text[end:]]
-        left_out = end - begin
 
-    saves = left_out - len(notice) > len(notice)
-    return "\n".join(parts) if saves else text
+    made, ends_around_notice = "\n".join(parts), 2
+    saves = len(text) - len(made) + ends_around_notice > len(notice)
+    return made if saves else text
 
 
 def select(text: str, lines: str = "", characters: str = "") -> Selection | str:
@@ -237,11 +236,16 @@ def _lines_within(lines: list[str], room: int) -> int:
     return len(lines)
 
 
+def _left_out(noun: str, left: Range, of: str) -> str:
+    """Which lines or characters of how many are left out."""
+    if len(left) == 1:
+        return f"{noun} {left.told()} of {of} is left out"
+    return f"{noun}s {left.told()} of {of} are left out"
+
+
 def _lines_left_out(selected: Selection, lines: list[str], left: Range, variable: str) -> str:
     """The notice about lines. `lines`: those selected, of which the first has the number `selected.first`."""
-    verb = "is" if len(left) == 1 else "are"
-    noun = "line" if len(left) == 1 else "lines"
-    what = f"{noun} {left.told()} of {selected.of:,} {verb} left out"
+    what = _left_out("line", left, f"{selected.of:,}")
     if not variable:
         return f"[… {what} …]"
 
@@ -256,9 +260,7 @@ def _lines_left_out(selected: Selection, lines: list[str], left: Range, variable
 def _characters_left_out(selected: Selection, left: Range, of: int, variable: str) -> str:
     """The notice about characters. `of`: how many there are where they are counted."""
     where = f" of {selected.chosen.strip()}" if selected.chosen else ""
-    verb = "is" if len(left) == 1 else "are"
-    noun = "character" if len(left) == 1 else "characters"
-    what = f"{noun} {left.told()} of {of:,}{where} {verb} left out"
+    what = _left_out("character", left, f"{of:,}{where}")
     if not variable:
         return f"[… {what} …]"
 

@@ -10,13 +10,13 @@ their changes can't be told apart.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Final
 
 from iact.core.errors import Changed, UsageError, WorkspaceError
 from iact.core.modules.quota import FolderUse
@@ -25,6 +25,7 @@ from iact.core.records.calls import Settle
 from iact.core.records.control import ApplyChanges, DropChanges, UseOverlay
 from iact.core.records.record import Record
 from iact.core.session import consent
+from iact.core.session.blocking import to_its_end
 from iact.core.session.live import Live
 from iact.core.session.person import signed
 from iact.core.session.review import PendingRow, rows
@@ -47,8 +48,6 @@ _PATCH: Final = 200_000
 """The maximum length of one file's diff, in characters."""
 
 _WRITTEN: Final = "What was written in the workspace"
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +222,7 @@ class SessionEffects:
         async with self._lock:
             if self._calls == 1:
                 try:
-                    stale = await self._run(partial(self._files.refresh, works=works))
+                    stale = await to_its_end(partial(self._files.refresh, works=works))
                 except WorkspaceError as error:
                     self._tell(str(error))
                     return
@@ -299,7 +298,7 @@ class SessionEffects:
             raise UsageError(f"No change is waiting at {path!r}; see iact workspace pending.")
         files = self._overlay()
         async with self._lock:
-            return await self._run(lambda: files.patch(path, most=most))
+            return await to_its_end(lambda: files.patch(path, most=most))
 
     def digest(self, path: str) -> str:
         """The digest of the pending change of one path, as last seen (`core.session.consent`).
@@ -345,7 +344,7 @@ class SessionEffects:
         if self._files is not None:
             async with self._lock:
                 with suppress(WorkspaceError):
-                    await self._run(self._files.close)
+                    await to_its_end(self._files.close)
 
     def _overlay(self) -> LiveFiles:
         if self._files is None:
@@ -398,7 +397,7 @@ class SessionEffects:
         live, tree = self._live, self._live.tree
         await self._finish(files)
         seen = tree.records
-        changes, gone = difference(tree.live, await self._run(files.changes))
+        changes, gone = difference(tree.live, await to_its_end(files.changes))
         if not changes and not gone:
             return False
         look = Look(after, seen, changes, gone)
@@ -419,10 +418,10 @@ class SessionEffects:
         paths = list(intended.changes)
         try:
             if intended.op == "drop":
-                await self._run(lambda: files.drop(paths))
+                await to_its_end(lambda: files.drop(paths))
                 outcomes: Sequence[AppliedChange] = [AppliedChange(path, "applied") for path in paths]
             else:
-                outcomes = await self._run(lambda: _apply(files, intended))
+                outcomes = await to_its_end(lambda: _apply(files, intended))
         except WorkspaceError as error:
             outcomes = [AppliedChange(path, "failed", str(error)) for path in paths]
         left = _left(paths, outcomes)
@@ -437,17 +436,6 @@ class SessionEffects:
         return SettledChanges(
             record, tuple(path for path in paths if path not in kept), tuple(left), tuple(notes)
         )
-
-    async def _run(self, work: Callable[[], _Result]) -> _Result:
-        """Do blocking work on the overlay. Only one caller uses it at a time, so no caller returns before its work is
-        done."""
-        thread = asyncio.get_running_loop().run_in_executor(None, work)
-        try:
-            return await asyncio.shield(thread)
-        except asyncio.CancelledError:
-            await asyncio.wait([thread])
-            thread.exception()
-            raise
 
     def _tell(self, text: str) -> None:
         """Report a problem to people, once."""

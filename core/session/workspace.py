@@ -31,6 +31,7 @@ from iact.core.records.calls import Result
 from iact.core.records.control import Restore
 from iact.core.records.plans import TakeOver
 from iact.core.records.record import Record, timestamp
+from iact.core.session.blocking import to_its_end
 from iact.core.session.fork import STORE
 from iact.core.tree.apply import read_tree
 
@@ -73,7 +74,7 @@ class Workspace:
         async with self._using:
             if self._kept[0] < asked:
                 until = self._asked
-                version = await _whole(lambda: self._share(versions.keep(self.folder, self._store)))
+                version = await to_its_end(lambda: self._share(versions.keep(self.folder, self._store)))
                 self._kept = until, version
             return self._kept[1]
 
@@ -118,7 +119,7 @@ class Workspace:
         versions = self._needed()
         async with self._using:
             self._kept = 0, ""
-            await _whole(partial(versions.restore, self.folder, self._store, version))
+            await to_its_end(partial(versions.restore, self.folder, self._store, version))
 
     # --- copies ---------------------------------------------------------------------------------
 
@@ -191,18 +192,7 @@ class Workspace:
     async def _in_turn(self, work: Callable[[], _Found]) -> _Found:
         """Do blocking work on the store, which allows only one job at a time."""
         async with self._using:
-            return await _whole(work)
-
-
-async def _whole(work: Callable[[], _Found]) -> _Found:
-    """Do blocking work, and wait for its end even if cancelled; otherwise the next job would run at the same time."""
-    thread = asyncio.get_running_loop().run_in_executor(None, work)
-    try:
-        return await asyncio.shield(thread)
-    except asyncio.CancelledError:
-        await asyncio.wait([thread])
-        thread.exception()
-        raise
+            return await to_its_end(work)
 
 
 def _make_like(folder: Path, workspace: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iact.core.context.excerpt import AT_ONCE, Passage, Selection, beginning, excerpt, readable, select
@@ -75,6 +75,9 @@ def test_the_hint_reads_the_beginning_of_what_is_left_out_and_is_answered_whole(
 
 
 @given(TEXTS | LONG_LINES, st.integers(1, 2_000))
+@example(
+    "\n" * 9 + "\n".join("0" * length for length in (1, 3, 3, 9, 13, 14, 17, 17, 17, 19, 35)) + "\n", 100
+)
 def test_nothing_is_cut_to_save_less_than_the_notice_costs(text: str, room: int) -> None:
     shown = excerpt(text, room, "run_1")
     if shown != text:
