@@ -129,7 +129,9 @@ class DeclaredState(_Frozen):
 
 
 class Needs(_Frozen):
-    """What the module needs from its sandbox; 0: the sandbox decides. `own_instances`: each agent has its own."""
+    """What the module needs from its sandbox; 0: the sandbox decides. `own_instances`: each agent has its own.
+    `forgets`: nothing of a call outlives it; a claim, which is believed of shipped modules.
+    """
 
     egress: Annotated[tuple[Egress, ...], Field(max_length=50, strict=False)] = ()
     secrets: Annotated[tuple[Secret, ...], Field(max_length=20, strict=False)] = ()
@@ -138,6 +140,7 @@ class Needs(_Frozen):
     cpu: Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)] = 0.0
     pids: Annotated[int, Field(ge=0, le=1 << 22)] = 0
     own_instances: bool = False
+    forgets: bool = False
 
 
 class Manifest(_Frozen):
@@ -240,6 +243,7 @@ def _fields(message: pb.Manifest) -> dict[str, object]:
             "cpu": needs.cpu,
             "pids": needs.pids,
             "own_instances": needs.own_instances,
+            "forgets": needs.forgets,
         },
     }
 
@@ -282,6 +286,7 @@ def _message(manifest: Manifest) -> pb.Manifest:
             cpu=needs.cpu,
             pids=needs.pids,
             own_instances=needs.own_instances,
+            forgets=needs.forgets,
         ),
     )
 

@@ -141,17 +141,22 @@ def layer_of(agent: Agent) -> Holder:
 def holder_of(tree: Tree, module: str, agent: Agent) -> Holder | None:
     """What keeps the data that an agent passes to a module; None if nothing keeps it.
 
-    A module that ships keeps nothing, or keeps data per agent and then has states. If each agent has its own instances,
-    the sandbox keeps them apart.
+    Of a shipped module's calls nothing is left if it says so, because its SDK sees to it (`ext_modules.sdk.traces`); one
+    with states keeps data per agent. If each agent has its own instances, the sandbox keeps them apart. Any other module
+    may bring to one agent what another one passed to it.
     """
     loaded = tree.modules.get(module)
     if loaded is None:
         return (module, "")
-    if loaded.manifest.needs.own_instances:
+
+    needs = loaded.manifest.needs
+    if needs.own_instances:
         return (module, agent.path)
     if loaded.origin != "shipped":
         return (module, "")
-    return (module, agent.path) if loaded.manifest.states else None
+    if loaded.manifest.states:
+        return (module, agent.path)
+    return None if needs.forgets else (module, "")
 
 
 def may_write(tree: Tree, module: str) -> bool:

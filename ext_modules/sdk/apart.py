@@ -1,7 +1,8 @@
 """Runs a script of the module's own in a separate process, for one call: JSON in, JSON and bytes out.
 
 It is meant for libraries that may run forever, crash, or exhaust the memory on a malicious file. The process is killed
-at its time limit or when its call is cancelled, and the module goes on. Modules do not import such a library
+at its time limit or when its call is cancelled, and the module goes on. It sees no temporary files but its own, and
+writes there and in the workspace alone. Modules do not import such a library
 themselves, so they can be described where it is not installed.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from ext_modules.sdk import memory
+from ext_modules.sdk import memory, traces
 from ext_modules.sdk.call import Call
 from ext_modules.sdk.process import Process
 from ext_modules.sdk.values import JSON
@@ -99,6 +100,7 @@ def _read(answered: int, printed: bytes, *, out_of_memory: bool) -> tuple[Mappin
 def serve(work: Work) -> None:
     """In the script: do the requested work and answer."""
     request = json.loads(Path(f"/proc/self/fd/{sys.argv[1]}").read_bytes())
+    traces.keep_apart(_workspace(), os.environ["TMPDIR"])
     try:
         said, content = work(request)
     except MemoryError:

@@ -73,8 +73,9 @@ def needs_of(table: Mapping[str, object]) -> Needs:
     if not isinstance(cpu, (int, float)) or not isinstance(pids, int):
         raise ValueError("The cpu and pids in module.toml must be numbers.")
     own = table.get("own_instances", False)
-    if not isinstance(own, bool):
-        raise ValueError("The own_instances in module.toml must be true or false.")
+    forgets = table.get("forgets", False)
+    if not isinstance(own, bool) or not isinstance(forgets, bool):
+        raise ValueError("The own_instances and forgets in module.toml must be true or false.")
     return Needs(
         egress=_texts(table, "egress"),
         secrets=(*_texts(table, "secrets"), *_texts(table, "optional_secrets")),
@@ -83,6 +84,7 @@ def needs_of(table: Mapping[str, object]) -> Needs:
         cpu=float(cpu),
         pids=pids,
         own_instances=own,
+        forgets=forgets,
     )
 
 

@@ -36,7 +36,7 @@ class NotOffered(Exception):
 class Needs:
     """The resources a module needs from its sandbox, as its `module.toml` declares them. 0: the sandbox decides.
 
-    `own_instances`: each agent has its own instance.
+    `own_instances`: each agent has its own instance. `forgets`: nothing of a call outlives it.
     """
 
     egress: tuple[str, ...] = ()
@@ -46,6 +46,7 @@ class Needs:
     cpu: float = 0.0
     pids: int = 0
     own_instances: bool = False
+    forgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)

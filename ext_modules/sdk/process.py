@@ -42,10 +42,12 @@ class Status:
 class Process:
     """One program with its descendants; created by `start`, and always ended by `end`.
 
-    `running`: the process ids of the supervisors of all programs that have not been ended yet.
+    `running`: the process ids of the supervisors of all programs that have not been ended yet. `started`: how many
+    programs were ever started.
     """
 
     running: ClassVar[set[int]] = set()
+    started: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -98,6 +100,7 @@ class Process:
                 os.close(descriptor)
             raise
         cls.running.add(supervisor.pid)
+        cls.started += 1
         for descriptor in (control_end, output_end, report_end):
             os.close(descriptor)
         reader, report = asyncio.StreamReader(limit=_READ), _Report(mark)

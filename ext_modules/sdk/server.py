@@ -20,7 +20,7 @@ from google.protobuf import json_format
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from ext_modules.sdk import egress, strays, wire
+from ext_modules.sdk import egress, strays, traces, wire
 from ext_modules.sdk.call import Event, StateChange
 from ext_modules.sdk.module import Module
 from ext_modules.sdk.parameters import BadArguments
@@ -59,6 +59,7 @@ class Servicer:
         self._spent = spent
         self._calls = 0
         self._cut_off = False
+        self._traces = traces.Traces() if module.needs.forgets else None
         self._manifest = wire.manifest(module)
 
     async def Describe(
@@ -117,6 +118,8 @@ class Servicer:
             raise
         finally:
             self._calls -= 1
+            if self._traces is not None and not self._calls:
+                self._traces.remove()
         if is_spent(end):
             self._spent()
         self._look()

@@ -17,6 +17,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+from ext_modules.sdk import landlock
+
 FOLDER: Final = "/run/look"
 """The only folder that a viewer may write to."""
 _LAYERED: Final = ("/workspace", "/tmp")
@@ -24,11 +26,6 @@ _LAYERED: Final = ("/workspace", "/tmp")
 _OWN: Final = (FOLDER, "/run/iact")
 _WRITABLE: Final = ("/dev", "/proc")
 """Where existing files may be opened for writing: /dev/null, and settings of a process itself."""
-
-# linux/landlock.h
-_CREATE, _ADD, _RESTRICT = 444, 445, 446
-_WRITE_FILE, _MAKE_AND_REMOVE, _REFER, _TRUNCATE = 1 << 1, 0b1_1111_1111 << 4, 1 << 13, 1 << 14
-_VERSION, _BENEATH = 1, 1
 
 # linux/seccomp.h, linux/bpf_common.h
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
@@ -59,40 +56,19 @@ def give_up(*, way_out: bool) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _write_nothing(libc)
+    _write_nothing()
     if not way_out:
         _meet_nobody(libc)
 
 
-def _write_nothing(libc: ctypes.CDLL) -> None:
-    version = libc.syscall(_CREATE, None, 0, _VERSION)
-    if version < 1:
+def _write_nothing() -> None:
+    handled = landlock.writing()
+    if not handled:
         return
-    handled = _WRITE_FILE | _MAKE_AND_REMOVE
-    handled |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    rules = libc.syscall(_CREATE, ctypes.byref(ctypes.c_uint64(handled)), ctypes.sizeof(ctypes.c_uint64), 0)
-    if rules < 0:
-        return
-    try:
-        for folder in (*_OWN, *(_LAYERED if in_layer() else ())):
-            _allow(libc, rules, folder, handled)
-        for folder in _WRITABLE:
-            _allow(libc, rules, folder, handled & (_WRITE_FILE | _TRUNCATE))
-        libc.syscall(_RESTRICT, rules, 0)
-    finally:
-        os.close(rules)
 
-
-def _allow(libc: ctypes.CDLL, rules: int, folder: str, rights: int) -> None:
-    try:
-        there = os.open(folder, os.O_PATH | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    try:
-        beneath = ctypes.create_string_buffer(struct.pack("=Qi", rights, there), 12)
-        libc.syscall(_ADD, rules, _BENEATH, beneath, 0)
-    finally:
-        os.close(there)
+    places = [(folder, handled) for folder in (*_OWN, *(_LAYERED if in_layer() else ()))]
+    settings = [(folder, landlock.WRITE_FILE | landlock.TRUNCATE) for folder in _WRITABLE]
+    landlock.restrict(handled, [*places, *settings])
 
 
 def _meet_nobody(libc: ctypes.CDLL) -> None:

@@ -67,6 +67,7 @@ def _needs(module: Module) -> pb.Needs:
         cpu=needs.cpu,
         pids=needs.pids,
         own_instances=needs.own_instances or module.own_instances,
+        forgets=needs.forgets,
     )
 
 

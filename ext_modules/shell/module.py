@@ -20,13 +20,13 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from ext_modules.sdk import Call, Module, Result, memory, strays
+from ext_modules.sdk import Call, Module, Result, memory, strays, temporary
 from ext_modules.sdk.call import AgentState
 from ext_modules.sdk.kept import Kept
 from ext_modules.sdk.process import Process, Status
 from ext_modules.sdk.values import JSON
 
-from . import place, temporary
+from . import place
 from .jobs import BUSY, MOST, READY, Job, Jobs
 from .place import Place
 

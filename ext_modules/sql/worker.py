@@ -1,8 +1,10 @@
 """Queries and changes databases, in a separate process that can be killed.
 
 SQLite files are opened by Python's own library, everything else by DuckDB, which also reads CSV, Parquet and JSON files
-as tables. Neither loads an extension or opens a file outside of the workspace. This code does not enforce that a query
-writes nothing: a query runs where nothing can be written.
+as tables. Neither loads an extension, attaches a data base or opens a file outside of the workspace: SQLite asks its
+authorizer about each step of a statement, DuckDB's parser names what each statement is, and its settings, which no
+statement can change, name the one folder. This code does not enforce that a query writes nothing: a query runs where
+nothing can be written.
 """
 
 from __future__ import annotations
@@ -28,8 +30,16 @@ _LARGEST: Final = {"table": 200_000, "csv": 8_000_000, "json": 8_000_000}
 """The most characters that are returned."""
 _ALL: Final = {"table": 100, "csv": 100_000, "json": 100_000}
 """How many rows are given if the request doesn't say it."""
+_REDIRECTING: Final = frozenset({"temp_store_directory", "data_store_directory", "writable_schema"})
+"""Settings of SQLite that put files elsewhere, or let a statement change what the schema says."""
 _MOST_TABLES: Final = 100
 _MOST_FILES: Final = 12
+
+
+_ATTACHES: Final = (
+    "A call works on one data base, and opens no other file by name. Give the other data base its own call: "
+    "form=csv gives its rows as a variable, which from=$name makes the table `data`."
+)
 
 
 class Rows(Protocol):
@@ -102,11 +112,22 @@ def in_sqlite(path: Path, statement: str, *, writes: bool) -> tuple[Rows | None,
             if "readonly" in str(error):
                 raise NotDone("sql.query only reads; sql.run changes a data base.") from None
             raise
+        except sqlite3.DatabaseError as error:
+            raise _said(error) from None
     before, rows = connection.total_changes, None
-    with connection:
-        for each in statements(statement):
-            rows = connection.execute(each)
+    try:
+        with connection:
+            for each in statements(statement):
+                rows = connection.execute(each)
+    except sqlite3.DatabaseError as error:
+        raise _said(error) from None
     return rows, connection.total_changes - before
+
+
+def _said(error: sqlite3.DatabaseError) -> Exception:
+    """The error, or what to do instead if the authorizer caused it."""
+    refused = "not authorized" in str(error) or "authorization denied" in str(error)
+    return NotDone(_ATTACHES) if refused else error
 
 
 def sqlite(path: Path, *, writes: bool) -> sqlite3.Connection:
@@ -121,7 +142,17 @@ def sqlite(path: Path, *, writes: bool) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
         connection.execute("PRAGMA trusted_schema=OFF")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 64 << 20)
+    connection.set_authorizer(_authorized)
     return connection
+
+
+def _authorized(action: int, first: str | None, second: str | None, _where: str | None, _by: str | None) -> int:
+    """Whether SQLite may carry out a step of a statement: not if it opens a file besides the data base."""
+    # VACUUM attaches an unnamed temporary file of its own; VACUUM INTO names one.
+    attaches = action == sqlite3.SQLITE_ATTACH and first != ""
+    loads = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() == "load_extension"
+    redirects = action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _REDIRECTING
+    return sqlite3.SQLITE_DENY if attaches or loads or redirects else sqlite3.SQLITE_OK
 
 
 def statements(text: str) -> Iterator[str]:
@@ -145,6 +176,8 @@ def in_duckdb(path: Path | None, statement: str, *, writes: bool, table: Path | 
 
     connection = duckdb(path, writes=writes, table=table)
     try:
+        if any(one.type == library.StatementType.ATTACH for one in library.extract_statements(statement)):
+            raise NotDone(_ATTACHES)
         connection.execute(statement)
     except library.Error as error:
         raise NotDone(f"{str(error).strip()[:2000]}{_hint(str(error))}") from None

@@ -257,3 +257,55 @@ def test_a_parquet_variable_is_a_table_and_nothing_else_outside_is(loop: asyncio
                 assert not isinstance(outcome, Completed), outcome
 
     loop.run(scenario())
+
+
+ATTACHING = [
+    ("kept.sqlite", "ATTACH '/tmp/leak.db' AS l"),
+    ("kept.sqlite", "ATTACH 'other.sqlite' AS l"),
+    ("kept.sqlite", "SELECT 1; /* and */ attach database ':memory:' AS l"),
+    ("kept.sqlite", "ATTACH (SELECT '/tmp/' || 'leak.db') AS l"),
+    ("kept.sqlite", "ATTACH 'file:/tmp/leak.db?mode=rwc' AS l"),
+    ("kept.sqlite", "VACUUM INTO '/tmp/leak.db'"),
+    ("kept.sqlite", "VACUUM INTO 'other.sqlite'"),
+    ("kept.sqlite", "PRAGMA temp_store_directory = '/tmp'"),
+    ("kept.sqlite", "SELECT load_extension('/workspace/evil.so')"),
+    ("", "ATTACH '/tmp/leak.db' AS l"),
+    ("", "ATTACH 'other.duckdb' AS l"),
+    ("", "SELECT 1; ATTACH ':memory:' AS l"),
+]
+OUTSIDE = [
+    "COPY (SELECT 1) TO '/tmp/leak.csv'",
+    "COPY (SELECT 1) TO '../tmp/leak.csv'",
+    "SELECT * FROM 'link/passwd'",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM glob('/tmp/*')",
+    "EXPORT DATABASE '/tmp/leak'",
+    "SET temp_directory = '/tmp/leak'",
+    "SET allowed_directories = ['/tmp/']",
+    "SET enable_external_access = true",
+    "INSTALL httpfs",
+]
+
+
+def test_a_call_attaches_nothing_and_opens_nothing_outside_of_the_workspace(
+    loop: asyncio.Runner, sql: Sql
+) -> None:
+    """A data base in a temporary folder would bring to one agent what another one wrote, without its labels."""
+
+    async def scenario() -> None:
+        async with called(sql.worker) as work, called(sql.viewer) as look:
+            await work.text("run", database="kept.sqlite", statement="CREATE TABLE IF NOT EXISTS t(a)")
+            if not (sql.files / "link").is_symlink():
+                (sql.files / "link").symlink_to("/etc")
+            before = sorted(path.name for path in sql.files.iterdir())
+            for database, statement in ATTACHING:
+                told = await work.error("run", database=database, statement=statement)
+                assert "A call works on one data base" in told, statement
+                await look.error("query", database=database, statement=statement)
+            for statement in OUTSIDE:
+                await work.error("run", statement=statement)
+            assert sorted(path.name for path in sql.files.iterdir()) == before
+            # What a statement needs of its own still works.
+            assert "Done" in await work.text("run", database="kept.sqlite", statement="VACUUM")
+
+    loop.run(scenario())

@@ -58,7 +58,7 @@ MANIFEST = Manifest.model_validate(
         "version": "1",
         "purpose": "For tests.",
         "keywords": ("test",),
-        "needs": {"workspace": "write"},
+        "needs": {"workspace": "write", "forgets": True},
         "functions": (
             _function := {
                 "name": "read",
@@ -82,7 +82,7 @@ WEB = Manifest.model_validate(
         "name": "web",
         "version": "1",
         "purpose": "Outside.",
-        "needs": {"egress": ("*",)},
+        "needs": {"egress": ("*",), "forgets": True},
         "functions": ({**_function, "name": "fetch", "alias": ""},),
     }
 )

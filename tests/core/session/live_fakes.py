@@ -54,7 +54,7 @@ HANDS = Manifest.model_validate(
         "name": "hands",
         "version": "1",
         "purpose": "Works.",
-        "needs": {"workspace": "write"},
+        "needs": {"workspace": "write", "forgets": True},
         "functions": (
             _FUNCTION,
             {**_FUNCTION, "name": "look", "alias": "LOOK", "impact": 0},

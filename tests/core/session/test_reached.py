@@ -46,7 +46,7 @@ def manifest(name: str, *, own: bool = False, states: bool = False) -> Manifest:
             "name": name,
             "version": "1",
             "purpose": "Works.",
-            "needs": {"workspace": "write", "egress": ("*",), "own_instances": own},
+            "needs": {"workspace": "write", "egress": ("*",), "own_instances": own, "forgets": not own},
             "functions": (_FUNCTION, {**_FUNCTION, "name": "look", "impact": 0}),
             "states": _STATES if states else (),
         }

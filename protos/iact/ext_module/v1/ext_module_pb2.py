@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*protos/iact/ext_module/v1/ext_module.proto\x12\x12iact.ext_module.v1\"\x11\n\x0f\x44\x65scribeRequest\"\xe4\x01\n\x08Manifest\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0f\n\x07purpose\x18\x04 \x01(\t\x12\x10\n\x08keywords\x18\x05 \x03(\t\x12/\n\tfunctions\x18\x06 \x03(\x0b\x32\x1c.iact.ext_module.v1.Function\x12)\n\x06states\x18\x07 \x03(\x0b\x32\x19.iact.ext_module.v1.State\x12(\n\x05needs\x18\x08 \x01(\x0b\x32\x19.iact.ext_module.v1.Needs\"\xbd\x02\n\x08\x46unction\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x61lias\x18\x02 \x01(\t\x12\x0f\n\x07summary\x18\x03 \x01(\t\x12\x15\n\rdocumentation\x18\x04 \x01(\t\x12\x19\n\x11parameters_schema\x18\x05 \x01(\t\x12\x16\n\x0e\x62ody_parameter\x18\x06 \x01(\t\x12\x19\n\x11result_media_type\x18\x07 \x01(\t\x12*\n\x06impact\x18\x08 \x01(\x0e\x32\x1a.iact.ext_module.v1.Impact\x12\x12\n\nidempotent\x18\t \x01(\x08\x12\x11\n\texclusive\x18\n \x01(\x08\x12\x0e\n\x06states\x18\x0b \x03(\t\x12\x1a\n\x12\x64\x65\x66\x61ult_timeout_ms\x18\x0c \x01(\x04\x12\x0c\n\x04held\x18\r \x01(\x08\x12\x11\n\tcache_key\x18\x0e \x01(\t\"&\n\x05State\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07summary\x18\x02 \x01(\t\"\xf2\x01\n\x05Needs\x12\x0e\n\x06\x65gress\x18\x01 \x03(\t\x12\x0f\n\x07secrets\x18\x02 \x03(\t\x12\x36\n\tworkspace\x18\x03 \x01(\x0e\x32#.iact.ext_module.v1.Needs.Workspace\x12\x14\n\x0cmemory_bytes\x18\x04 \x01(\x04\x12\x0b\n\x03\x63pu\x18\x05 \x01(\x01\x12\x0c\n\x04pids\x18\x06 \x01(\r\x12\x15\n\rown_instances\x18\x07 \x01(\x08\"H\n\tWorkspace\x12\x12\n\x0eWORKSPACE_NONE\x10\x00\x12\x12\n\x0eWORKSPACE_READ\x10\x01\x12\x13\n\x0fWORKSPACE_WRITE\x10\x02\"\xc3\x02\n\rInvokeRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\r\n\x05\x61gent\x18\x03 \x01(\t\x12\x10\n\x08\x66unction\x18\x04 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x05 \x01(\t\x12=\n\x06values\x18\x06 \x03(\x0b\x32-.iact.ext_module.v1.InvokeRequest.ValuesEntry\x12\x12\n\ntimeout_ms\x18\x07 \x01(\x04\x12\x0f\n\x07\x63\x61rried\x18\x08 \x01(\x0c\x12)\n\x06\x63\x61\x63hed\x18\t \x01(\x0b\x32\x19.iact.ext_module.v1.Value\x1aH\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12(\n\x05value\x18\x02 \x01(\x0b\x32\x19.iact.ext_module.v1.Value:\x02\x38\x01\"7\n\x05Value\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x12\n\nmedia_type\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"\xf2\x02\n\x0bInvokeEvent\x12\x30\n\x08progress\x18\x01 \x01(\x0b\x32\x1c.iact.ext_module.v1.ProgressH\x00\x12,\n\x06output\x18\x02 \x01(\x0b\x32\x1a.iact.ext_module.v1.OutputH\x00\x12\x35\n\x08\x61rtifact\x18\x03 \x01(\x0b\x32!.iact.ext_module.v1.ArtifactChunkH\x00\x12\x30\n\x05state\x18\x04 \x01(\x0b\x32\x1f.iact.ext_module.v1.StateChangeH\x00\x12,\n\x06result\x18\x05 \x01(\x0b\x32\x1a.iact.ext_module.v1.ResultH\x00\x12*\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x19.iact.ext_module.v1.ErrorH\x00\x12&\n\x03\x61sk\x18\x08 \x01(\x0b\x32\x17.iact.ext_module.v1.AskH\x00\x12\x0f\n\x07\x63\x61ll_id\x18\x07 \x01(\tB\x07\n\x05\x65vent\"D\n\x03\x41sk\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x13\n\x0bschema_json\x18\x03 \x01(\t\x12\x0b\n\x03url\x18\x04 \x01(\t\"\xe7\x01\n\rAnswerRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06\x61sk_id\x18\x02 \x01(\t\x12\x38\n\x06\x61\x63tion\x18\x03 \x01(\x0e\x32(.iact.ext_module.v1.AnswerRequest.Action\x12\x13\n\x0bvalues_json\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\"V\n\x06\x41\x63tion\x12\x11\n\rACTION_CANCEL\x10\x00\x12\x11\n\rACTION_ACCEPT\x10\x01\x12\x12\n\x0e\x41\x43TION_DECLINE\x10\x02\x12\x12\n\x0e\x41\x43TION_REFUSED\x10\x03\"\x10\n\x0e\x41nswerResponse\"<\n\x08Progress\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x15\n\x08\x66raction\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\x0b\n\t_fraction\"&\n\x06Output\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06stream\x18\x02 \x01(\t\"Y\n\rArtifactChunk\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmedia_type\x18\x03 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\x12\x0c\n\x04last\x18\x05 \x01(\x08\"@\n\x0bStateChange\x12\r\n\x05state\x18\x01 \x01(\t\x12\x14\n\x0c\x65ntry_points\x18\x02 \x03(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"\xce\x01\n\x06Result\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12\x0e\n\x04json\x18\x02 \x01(\tH\x00\x12\x12\n\x08\x61rtifact\x18\x03 \x01(\tH\x00\x12\x12\n\nmedia_type\x18\x04 \x01(\t\x12\x11\n\tdata_json\x18\x05 \x01(\t\x12.\n\x05state\x18\x06 \x01(\x0b\x32\x1f.iact.ext_module.v1.StateChange\x12\x14\n\x07\x63\x61rried\x18\x07 \x01(\x0cH\x01\x88\x01\x01\x12\x0e\n\x06\x63\x61\x63hed\x18\x08 \x01(\tB\x07\n\x05valueB\n\n\x08_carried\";\n\x05\x45rror\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x13\n\x0bstack_trace\x18\x03 \x01(\t\".\n\x0cWatchRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\"6\n\x14\x45ndBackgroundRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\"\x17\n\x15\x45ndBackgroundResponse*E\n\x06Impact\x12\x12\n\x0eIMPACT_OBSERVE\x10\x00\x12\x12\n\x0eIMPACT_OPERATE\x10\x01\x12\x13\n\x0fIMPACT_OVERRIDE\x10\x02\x32\x83\x04\n\tExtModule\x12M\n\x08\x44\x65scribe\x12#.iact.ext_module.v1.DescribeRequest\x1a\x1c.iact.ext_module.v1.Manifest\x12N\n\x06Invoke\x12!.iact.ext_module.v1.InvokeRequest\x1a\x1f.iact.ext_module.v1.InvokeEvent0\x01\x12R\n\x08\x43onverse\x12!.iact.ext_module.v1.InvokeRequest\x1a\x1f.iact.ext_module.v1.InvokeEvent(\x01\x30\x01\x12O\n\x06\x41nswer\x12!.iact.ext_module.v1.AnswerRequest\x1a\".iact.ext_module.v1.AnswerResponse\x12L\n\x05Watch\x12 .iact.ext_module.v1.WatchRequest\x1a\x1f.iact.ext_module.v1.StateChange0\x01\x12\x64\n\rEndBackground\x12(.iact.ext_module.v1.EndBackgroundRequest\x1a).iact.ext_module.v1.EndBackgroundResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*protos/iact/ext_module/v1/ext_module.proto\x12\x12iact.ext_module.v1\"\x11\n\x0f\x44\x65scribeRequest\"\xe4\x01\n\x08Manifest\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0f\n\x07purpose\x18\x04 \x01(\t\x12\x10\n\x08keywords\x18\x05 \x03(\t\x12/\n\tfunctions\x18\x06 \x03(\x0b\x32\x1c.iact.ext_module.v1.Function\x12)\n\x06states\x18\x07 \x03(\x0b\x32\x19.iact.ext_module.v1.State\x12(\n\x05needs\x18\x08 \x01(\x0b\x32\x19.iact.ext_module.v1.Needs\"\xbd\x02\n\x08\x46unction\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x61lias\x18\x02 \x01(\t\x12\x0f\n\x07summary\x18\x03 \x01(\t\x12\x15\n\rdocumentation\x18\x04 \x01(\t\x12\x19\n\x11parameters_schema\x18\x05 \x01(\t\x12\x16\n\x0e\x62ody_parameter\x18\x06 \x01(\t\x12\x19\n\x11result_media_type\x18\x07 \x01(\t\x12*\n\x06impact\x18\x08 \x01(\x0e\x32\x1a.iact.ext_module.v1.Impact\x12\x12\n\nidempotent\x18\t \x01(\x08\x12\x11\n\texclusive\x18\n \x01(\x08\x12\x0e\n\x06states\x18\x0b \x03(\t\x12\x1a\n\x12\x64\x65\x66\x61ult_timeout_ms\x18\x0c \x01(\x04\x12\x0c\n\x04held\x18\r \x01(\x08\x12\x11\n\tcache_key\x18\x0e \x01(\t\"&\n\x05State\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07summary\x18\x02 \x01(\t\"\x83\x02\n\x05Needs\x12\x0e\n\x06\x65gress\x18\x01 \x03(\t\x12\x0f\n\x07secrets\x18\x02 \x03(\t\x12\x36\n\tworkspace\x18\x03 \x01(\x0e\x32#.iact.ext_module.v1.Needs.Workspace\x12\x14\n\x0cmemory_bytes\x18\x04 \x01(\x04\x12\x0b\n\x03\x63pu\x18\x05 \x01(\x01\x12\x0c\n\x04pids\x18\x06 \x01(\r\x12\x15\n\rown_instances\x18\x07 \x01(\x08\x12\x0f\n\x07\x66orgets\x18\x08 \x01(\x08\"H\n\tWorkspace\x12\x12\n\x0eWORKSPACE_NONE\x10\x00\x12\x12\n\x0eWORKSPACE_READ\x10\x01\x12\x13\n\x0fWORKSPACE_WRITE\x10\x02\"\xc3\x02\n\rInvokeRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\r\n\x05\x61gent\x18\x03 \x01(\t\x12\x10\n\x08\x66unction\x18\x04 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x05 \x01(\t\x12=\n\x06values\x18\x06 \x03(\x0b\x32-.iact.ext_module.v1.InvokeRequest.ValuesEntry\x12\x12\n\ntimeout_ms\x18\x07 \x01(\x04\x12\x0f\n\x07\x63\x61rried\x18\x08 \x01(\x0c\x12)\n\x06\x63\x61\x63hed\x18\t \x01(\x0b\x32\x19.iact.ext_module.v1.Value\x1aH\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12(\n\x05value\x18\x02 \x01(\x0b\x32\x19.iact.ext_module.v1.Value:\x02\x38\x01\"7\n\x05Value\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x12\n\nmedia_type\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"\xf2\x02\n\x0bInvokeEvent\x12\x30\n\x08progress\x18\x01 \x01(\x0b\x32\x1c.iact.ext_module.v1.ProgressH\x00\x12,\n\x06output\x18\x02 \x01(\x0b\x32\x1a.iact.ext_module.v1.OutputH\x00\x12\x35\n\x08\x61rtifact\x18\x03 \x01(\x0b\x32!.iact.ext_module.v1.ArtifactChunkH\x00\x12\x30\n\x05state\x18\x04 \x01(\x0b\x32\x1f.iact.ext_module.v1.StateChangeH\x00\x12,\n\x06result\x18\x05 \x01(\x0b\x32\x1a.iact.ext_module.v1.ResultH\x00\x12*\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x19.iact.ext_module.v1.ErrorH\x00\x12&\n\x03\x61sk\x18\x08 \x01(\x0b\x32\x17.iact.ext_module.v1.AskH\x00\x12\x0f\n\x07\x63\x61ll_id\x18\x07 \x01(\tB\x07\n\x05\x65vent\"D\n\x03\x41sk\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x13\n\x0bschema_json\x18\x03 \x01(\t\x12\x0b\n\x03url\x18\x04 \x01(\t\"\xe7\x01\n\rAnswerRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06\x61sk_id\x18\x02 \x01(\t\x12\x38\n\x06\x61\x63tion\x18\x03 \x01(\x0e\x32(.iact.ext_module.v1.AnswerRequest.Action\x12\x13\n\x0bvalues_json\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\"V\n\x06\x41\x63tion\x12\x11\n\rACTION_CANCEL\x10\x00\x12\x11\n\rACTION_ACCEPT\x10\x01\x12\x12\n\x0e\x41\x43TION_DECLINE\x10\x02\x12\x12\n\x0e\x41\x43TION_REFUSED\x10\x03\"\x10\n\x0e\x41nswerResponse\"<\n\x08Progress\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x15\n\x08\x66raction\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\x0b\n\t_fraction\"&\n\x06Output\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06stream\x18\x02 \x01(\t\"Y\n\rArtifactChunk\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmedia_type\x18\x03 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\x12\x0c\n\x04last\x18\x05 \x01(\x08\"@\n\x0bStateChange\x12\r\n\x05state\x18\x01 \x01(\t\x12\x14\n\x0c\x65ntry_points\x18\x02 \x03(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"\xce\x01\n\x06Result\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12\x0e\n\x04json\x18\x02 \x01(\tH\x00\x12\x12\n\x08\x61rtifact\x18\x03 \x01(\tH\x00\x12\x12\n\nmedia_type\x18\x04 \x01(\t\x12\x11\n\tdata_json\x18\x05 \x01(\t\x12.\n\x05state\x18\x06 \x01(\x0b\x32\x1f.iact.ext_module.v1.StateChange\x12\x14\n\x07\x63\x61rried\x18\x07 \x01(\x0cH\x01\x88\x01\x01\x12\x0e\n\x06\x63\x61\x63hed\x18\x08 \x01(\tB\x07\n\x05valueB\n\n\x08_carried\";\n\x05\x45rror\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x13\n\x0bstack_trace\x18\x03 \x01(\t\".\n\x0cWatchRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\"6\n\x14\x45ndBackgroundRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\"\x17\n\x15\x45ndBackgroundResponse*E\n\x06Impact\x12\x12\n\x0eIMPACT_OBSERVE\x10\x00\x12\x12\n\x0eIMPACT_OPERATE\x10\x01\x12\x13\n\x0fIMPACT_OVERRIDE\x10\x02\x32\x83\x04\n\tExtModule\x12M\n\x08\x44\x65scribe\x12#.iact.ext_module.v1.DescribeRequest\x1a\x1c.iact.ext_module.v1.Manifest\x12N\n\x06Invoke\x12!.iact.ext_module.v1.InvokeRequest\x1a\x1f.iact.ext_module.v1.InvokeEvent0\x01\x12R\n\x08\x43onverse\x12!.iact.ext_module.v1.InvokeRequest\x1a\x1f.iact.ext_module.v1.InvokeEvent(\x01\x30\x01\x12O\n\x06\x41nswer\x12!.iact.ext_module.v1.AnswerRequest\x1a\".iact.ext_module.v1.AnswerResponse\x12L\n\x05Watch\x12 .iact.ext_module.v1.WatchRequest\x1a\x1f.iact.ext_module.v1.StateChange0\x01\x12\x64\n\rEndBackground\x12(.iact.ext_module.v1.EndBackgroundRequest\x1a).iact.ext_module.v1.EndBackgroundResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,8 +33,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_INVOKEREQUEST_VALUESENTRY']._loaded_options = None
   _globals['_INVOKEREQUEST_VALUESENTRY']._serialized_options = b'8\001'
-  _globals['_IMPACT']._serialized_start=2657
-  _globals['_IMPACT']._serialized_end=2726
+  _globals['_IMPACT']._serialized_start=2674
+  _globals['_IMPACT']._serialized_end=2743
   _globals['_DESCRIBEREQUEST']._serialized_start=66
   _globals['_DESCRIBEREQUEST']._serialized_end=83
   _globals['_MANIFEST']._serialized_start=86
@@ -44,43 +44,43 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATE']._serialized_start=636
   _globals['_STATE']._serialized_end=674
   _globals['_NEEDS']._serialized_start=677
-  _globals['_NEEDS']._serialized_end=919
-  _globals['_NEEDS_WORKSPACE']._serialized_start=847
-  _globals['_NEEDS_WORKSPACE']._serialized_end=919
-  _globals['_INVOKEREQUEST']._serialized_start=922
-  _globals['_INVOKEREQUEST']._serialized_end=1245
-  _globals['_INVOKEREQUEST_VALUESENTRY']._serialized_start=1173
-  _globals['_INVOKEREQUEST_VALUESENTRY']._serialized_end=1245
-  _globals['_VALUE']._serialized_start=1247
-  _globals['_VALUE']._serialized_end=1302
-  _globals['_INVOKEEVENT']._serialized_start=1305
-  _globals['_INVOKEEVENT']._serialized_end=1675
-  _globals['_ASK']._serialized_start=1677
-  _globals['_ASK']._serialized_end=1745
-  _globals['_ANSWERREQUEST']._serialized_start=1748
-  _globals['_ANSWERREQUEST']._serialized_end=1979
-  _globals['_ANSWERREQUEST_ACTION']._serialized_start=1893
-  _globals['_ANSWERREQUEST_ACTION']._serialized_end=1979
-  _globals['_ANSWERRESPONSE']._serialized_start=1981
-  _globals['_ANSWERRESPONSE']._serialized_end=1997
-  _globals['_PROGRESS']._serialized_start=1999
-  _globals['_PROGRESS']._serialized_end=2059
-  _globals['_OUTPUT']._serialized_start=2061
-  _globals['_OUTPUT']._serialized_end=2099
-  _globals['_ARTIFACTCHUNK']._serialized_start=2101
-  _globals['_ARTIFACTCHUNK']._serialized_end=2190
-  _globals['_STATECHANGE']._serialized_start=2192
-  _globals['_STATECHANGE']._serialized_end=2256
-  _globals['_RESULT']._serialized_start=2259
-  _globals['_RESULT']._serialized_end=2465
-  _globals['_ERROR']._serialized_start=2467
-  _globals['_ERROR']._serialized_end=2526
-  _globals['_WATCHREQUEST']._serialized_start=2528
-  _globals['_WATCHREQUEST']._serialized_end=2574
-  _globals['_ENDBACKGROUNDREQUEST']._serialized_start=2576
-  _globals['_ENDBACKGROUNDREQUEST']._serialized_end=2630
-  _globals['_ENDBACKGROUNDRESPONSE']._serialized_start=2632
-  _globals['_ENDBACKGROUNDRESPONSE']._serialized_end=2655
-  _globals['_EXTMODULE']._serialized_start=2729
-  _globals['_EXTMODULE']._serialized_end=3244
+  _globals['_NEEDS']._serialized_end=936
+  _globals['_NEEDS_WORKSPACE']._serialized_start=864
+  _globals['_NEEDS_WORKSPACE']._serialized_end=936
+  _globals['_INVOKEREQUEST']._serialized_start=939
+  _globals['_INVOKEREQUEST']._serialized_end=1262
+  _globals['_INVOKEREQUEST_VALUESENTRY']._serialized_start=1190
+  _globals['_INVOKEREQUEST_VALUESENTRY']._serialized_end=1262
+  _globals['_VALUE']._serialized_start=1264
+  _globals['_VALUE']._serialized_end=1319
+  _globals['_INVOKEEVENT']._serialized_start=1322
+  _globals['_INVOKEEVENT']._serialized_end=1692
+  _globals['_ASK']._serialized_start=1694
+  _globals['_ASK']._serialized_end=1762
+  _globals['_ANSWERREQUEST']._serialized_start=1765
+  _globals['_ANSWERREQUEST']._serialized_end=1996
+  _globals['_ANSWERREQUEST_ACTION']._serialized_start=1910
+  _globals['_ANSWERREQUEST_ACTION']._serialized_end=1996
+  _globals['_ANSWERRESPONSE']._serialized_start=1998
+  _globals['_ANSWERRESPONSE']._serialized_end=2014
+  _globals['_PROGRESS']._serialized_start=2016
+  _globals['_PROGRESS']._serialized_end=2076
+  _globals['_OUTPUT']._serialized_start=2078
+  _globals['_OUTPUT']._serialized_end=2116
+  _globals['_ARTIFACTCHUNK']._serialized_start=2118
+  _globals['_ARTIFACTCHUNK']._serialized_end=2207
+  _globals['_STATECHANGE']._serialized_start=2209
+  _globals['_STATECHANGE']._serialized_end=2273
+  _globals['_RESULT']._serialized_start=2276
+  _globals['_RESULT']._serialized_end=2482
+  _globals['_ERROR']._serialized_start=2484
+  _globals['_ERROR']._serialized_end=2543
+  _globals['_WATCHREQUEST']._serialized_start=2545
+  _globals['_WATCHREQUEST']._serialized_end=2591
+  _globals['_ENDBACKGROUNDREQUEST']._serialized_start=2593
+  _globals['_ENDBACKGROUNDREQUEST']._serialized_end=2647
+  _globals['_ENDBACKGROUNDRESPONSE']._serialized_start=2649
+  _globals['_ENDBACKGROUNDRESPONSE']._serialized_end=2672
+  _globals['_EXTMODULE']._serialized_start=2746
+  _globals['_EXTMODULE']._serialized_end=3261
 # @@protoc_insertion_point(module_scope)

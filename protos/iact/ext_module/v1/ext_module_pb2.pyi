@@ -81,7 +81,7 @@ class State(_message.Message):
     def __init__(self, name: _Optional[str] = ..., summary: _Optional[str] = ...) -> None: ...
 
 class Needs(_message.Message):
-    __slots__ = ("egress", "secrets", "workspace", "memory_bytes", "cpu", "pids", "own_instances")
+    __slots__ = ("egress", "secrets", "workspace", "memory_bytes", "cpu", "pids", "own_instances", "forgets")
     class Workspace(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         WORKSPACE_NONE: _ClassVar[Needs.Workspace]
@@ -97,6 +97,7 @@ class Needs(_message.Message):
     CPU_FIELD_NUMBER: _ClassVar[int]
     PIDS_FIELD_NUMBER: _ClassVar[int]
     OWN_INSTANCES_FIELD_NUMBER: _ClassVar[int]
+    FORGETS_FIELD_NUMBER: _ClassVar[int]
     egress: _containers.RepeatedScalarFieldContainer[str]
     secrets: _containers.RepeatedScalarFieldContainer[str]
     workspace: Needs.Workspace
@@ -104,7 +105,8 @@ class Needs(_message.Message):
     cpu: float
     pids: int
     own_instances: bool
-    def __init__(self, egress: _Optional[_Iterable[str]] = ..., secrets: _Optional[_Iterable[str]] = ..., workspace: _Optional[_Union[Needs.Workspace, str]] = ..., memory_bytes: _Optional[int] = ..., cpu: _Optional[float] = ..., pids: _Optional[int] = ..., own_instances: _Optional[bool] = ...) -> None: ...
+    forgets: bool
+    def __init__(self, egress: _Optional[_Iterable[str]] = ..., secrets: _Optional[_Iterable[str]] = ..., workspace: _Optional[_Union[Needs.Workspace, str]] = ..., memory_bytes: _Optional[int] = ..., cpu: _Optional[float] = ..., pids: _Optional[int] = ..., own_instances: _Optional[bool] = ..., forgets: _Optional[bool] = ...) -> None: ...
 
 class InvokeRequest(_message.Message):
     __slots__ = ("call_id", "session", "agent", "function", "arguments_json", "values", "timeout_ms", "carried", "cached")
