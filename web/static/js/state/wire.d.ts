@@ -352,7 +352,7 @@ export interface ModuleDescription {
   origin: "shipped" | "user" | "agent";
   summary: string;
   shared: boolean;
-  manifest: {protocol: 1; name: string; version: string; purpose: string; keywords: Array<string>; functions: Array<{name: string; alias: string; summary: string; documentation: string; schema_text: string; body: string; media_type: string; impact: 0 | 1 | 2; idempotent: boolean; exclusive: boolean; states: Array<string>; held: boolean; cache_key: string; timeout: number}>; states: Array<{name: string; summary: string}>; needs: {egress: Array<string>; secrets: Array<string>; workspace: "none" | "read" | "write"; memory_bytes: number; cpu: number; pids: number; own_instances: boolean}} | null;
+  manifest: {protocol: 1; name: string; version: string; purpose: string; keywords: Array<string>; functions: Array<{name: string; alias: string; summary: string; documentation: string; schema_text: string; body: string; media_type: string; impact: 0 | 1 | 2; idempotent: boolean; exclusive: boolean; states: Array<string>; held: boolean; cache_key: string; timeout: number}>; states: Array<{name: string; summary: string}>; needs: {egress: Array<string>; secrets: Array<string>; workspace: "none" | "read" | "write"; memory_bytes: number; cpu: number; pids: number; own_instances: boolean; forgets: boolean}} | null;
 }
 
 /** A module in a list. A module is `new` if it has never run here, so that its functions are not known yet. */
