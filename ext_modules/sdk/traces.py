@@ -16,7 +16,7 @@ from pathlib import Path
 from ext_modules.sdk import landlock, strays, temporary
 from ext_modules.sdk.process import Process
 
-_SHARED = ("/tmp", "/run/look", "/dev/shm", "/dev/mqueue")  # noqa: S108 - they are taken away
+_SHARED = ("/tmp", "/run/look", "/dev/shm", "/dev/mqueue")
 """Folders in which processes of different calls could find each other's files."""
 
 

@@ -146,7 +146,9 @@ def sqlite(path: Path, *, writes: bool) -> sqlite3.Connection:
     return connection
 
 
-def _authorized(action: int, first: str | None, second: str | None, _where: str | None, _by: str | None) -> int:
+def _authorized(
+    action: int, first: str | None, second: str | None, _where: str | None, _by: str | None
+) -> int:
     """Whether SQLite may carry out a step of a statement: not if it opens a file besides the data base."""
     # VACUUM attaches an unnamed temporary file of its own; VACUUM INTO names one.
     attaches = action == sqlite3.SQLITE_ATTACH and first != ""

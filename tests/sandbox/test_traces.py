@@ -48,7 +48,7 @@ def look() -> str:
     return json.dumps({"tmp": os.listdir("/tmp"), "sleeps": sum("sleep" in one for one in processes)})
 '''
 
-WORKER = '''
+WORKER = """
 import os, subprocess, tempfile
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def work(request):
 
 
 serve(work)
-'''
+"""
 
 
 def probes(folder: Path, *, forgets: bool) -> Path:
