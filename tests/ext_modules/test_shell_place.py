@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ext_modules.sdk import strays
-from ext_modules.shell import temporary
+from ext_modules.sdk import strays, temporary
 from ext_modules.shell.place import LARGEST, Place, arrived, exported, left
 from tests.rounds import rounds
 

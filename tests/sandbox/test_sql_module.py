@@ -273,7 +273,7 @@ ATTACHING = [
     ("", "ATTACH 'other.duckdb' AS l"),
     ("", "SELECT 1; ATTACH ':memory:' AS l"),
 ]
-OUTSIDE = [
+REACHING_OUT = [
     "COPY (SELECT 1) TO '/tmp/leak.csv'",
     "COPY (SELECT 1) TO '../tmp/leak.csv'",
     "SELECT * FROM 'link/passwd'",
@@ -302,7 +302,7 @@ def test_a_call_attaches_nothing_and_opens_nothing_outside_of_the_workspace(
                 told = await work.error("run", database=database, statement=statement)
                 assert "A call works on one data base" in told, statement
                 await look.error("query", database=database, statement=statement)
-            for statement in OUTSIDE:
+            for statement in REACHING_OUT:
                 await work.error("run", statement=statement)
             assert sorted(path.name for path in sql.files.iterdir()) == before
             # What a statement needs of its own still works.
