@@ -77,6 +77,7 @@ from iact.core.records.plans import (
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 from iact.core.session.consent import question_digest
+from iact.core.session.ending import Outcome, outcome_of
 from iact.core.session.questions import is_question
 from iact.core.session.text import IsAction, calls, looks_like_action
 from iact.web.audit import (
@@ -346,6 +347,10 @@ def _points(lines: Sequence[str]) -> Markup:
 
 
 _ENDED: Final[Mapping[str, str]] = {"failed": "failed", "cancelled": "stopped", "bound": "limit reached"}
+_SHORT_OF: Final[Mapping[Outcome, str]] = {
+    "reached": "", "partly": "reached in part", "unknown": "not known whether reached", "not_reached": "not reached",
+    "stopped": "stopped", "failed": "failed",
+}  # fmt: skip
 _BOUNDS: Final[Mapping[str, str]] = {
     "tokens": "Token limit reached",
     "turns": "Limit of answers reached",
@@ -369,12 +374,9 @@ def _reply(reply: Reply, text: str, known: Known) -> Markup:
 
 def _short_of(reply: Reply) -> str:
     """How a plan ended that did not do everything it should."""
-    if reply.plan not in ("partial", "failed"):
+    if not reply.plan or reply.plan == "concluded":
         return ""
-    lost = len(reply.missing or ())
-    if not lost:
-        return "did not reach its goal"
-    return "1 step failed" if lost == 1 else f"{lost} steps failed"
+    return _SHORT_OF[outcome_of(reply)]
 
 
 def _cut_off(reply: Reply) -> Markup:

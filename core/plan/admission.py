@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Final
 
 from iact.core.plan import answers
 from iact.core.plan.forms import read_plan
 from iact.core.plan.limits import PlanLimits
-from iact.core.plan.model import WORK, PlanError, PlanNode, PlanVersion, Ref, make_plan
+from iact.core.plan.model import NO_ERROR, WORK, Contract, PlanError, PlanNode, PlanVersion, Ref, make_plan
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.protocol import FunctionCatalogue
 from iact.core.plan.state import PlanState
@@ -19,6 +20,9 @@ from iact.core.plan.validate import Checked, check
 DONE_OR_RUNNING: Final[tuple[State, ...]] = ("executed", "running", "waiting_human")
 NOT_STARTED: Final[tuple[State, ...]] = ("pending", "ready", "blocked")
 UNDER_WAY: Final[tuple[State, ...]] = ("running", "waiting_human")
+
+_RENAMED: Final = re.compile(r"-v\d+\Z")
+"""What is added to an id that is taken."""
 
 
 class Admission:
@@ -87,8 +91,7 @@ def graft(state: PlanState, failed: str, new: Sequence[PlanNode]) -> PlanVersion
     Raises:
         PlanError: a dependent needs a value of `failed`, and nothing replaces it.
     """
-    inner = {d for one in new for d in one.dependencies}
-    lasts = tuple(one.id for one in new if one.id not in inner)
+    lasts = last_of(new)
     rewired = {
         one: rewire(state.plan.nodes[one], failed, lasts)
         for one in state.nodes[failed].serves
@@ -96,6 +99,30 @@ def graft(state: PlanState, failed: str, new: Sequence[PlanNode]) -> PlanVersion
     }
     instead = f"replaced by {', '.join(one.id for one in new)}" if new else "left out"
     return state.plan.revise(f"patch: {failed} is {instead}", add=new, rewire=rewired)
+
+
+def last_of(nodes: Sequence[PlanNode]) -> tuple[str, ...]:
+    """The ids of the nodes that none of the others builds on."""
+    inner = {one for node in nodes for one in node.dependencies}
+    return tuple(node.id for node in nodes if node.id not in inner)
+
+
+def inheriting(nodes: Sequence[PlanNode], contract: Contract) -> tuple[PlanNode, ...]:
+    """Return nodes that take a step's place, under the contract of its slot.
+
+    It binds the one that gives the result: the last of them, whose output its dependents read.
+    """
+    lasts = last_of(nodes)
+    if contract is NO_ERROR or not lasts:
+        return tuple(nodes)
+    return tuple(
+        dataclasses.replace(node, contract=contract) if node.id == lasts[-1] else node for node in nodes
+    )
+
+
+def former_id(id: str) -> str:
+    """The id that a node was written under, if `Admission` renamed it; else its own."""
+    return _RENAMED.sub("", id)
 
 
 def renamed(nodes: Iterable[PlanNode], *, taken: Container[str], suffix: str) -> tuple[PlanNode, ...]:

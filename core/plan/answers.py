@@ -19,6 +19,7 @@ from iact.core.objects import objects
 from iact.core.plan.forms import read_data, read_step
 from iact.core.plan.model import PlanError, PlanNode
 from iact.core.plan.protocol import QuestionKind
+from iact.core.plan.verdict import Judgement, JudgementKind
 from iact.core.ports import JSON
 
 VerdictKind = Literal["continue", "conclude", "replan"]
@@ -235,6 +236,16 @@ _BEGINS: Final = re.compile(r"^(?:goal|constraints|steps)[ \t]*:|^[ \t]*(?:[{\[]
 """The first line of a plan, whatever text comes before it."""
 _BEHIND: Final = re.compile(r"(?!(?:goal|constraints|steps|contract)[ \t]*:)[^\s\-{}\[\]#\"]")
 """A line that is not part of a plan."""
+SAYS_REACHED: Final = re.compile(
+    r"[\s*_`>#-]*reached[\s*_`]*[:=][\s*_`]*(?P<reached>yes|partly|no)\b[\s*_`.,;:–—-]*(?P<reason>[^\n]*)$",
+    re.IGNORECASE,
+)
+"""The line of a report that says whether the goal is reached: `reached: partly, because …`."""
+_REACHED: Final[Mapping[str, JudgementKind]] = {
+    "yes": "reached",
+    "partly": "wanted_more",
+    "no": "not_reached",
+}
 _TRUE: Final = frozenset({"true", "yes", "1", "pass", "passed"})
 _SAID: Final = 500
 """The most characters of a diagnosis's sentence that are kept."""
@@ -430,6 +441,22 @@ def judged(text: str) -> bool:
     if "holds" in data:
         return _truth(data["holds"])
     return text.strip().lower().rstrip(".!").split("\n")[0] in ("yes", "true")
+
+
+def report(text: str) -> tuple[Judgement, str]:
+    """Read a report that says in its first line, or its last, whether the goal is reached: the judgement, and the rest.
+
+    Default: it does not say.
+    """
+    lines = text.strip().split("\n")
+    for place in (0, -1):
+        found = SAYS_REACHED.match(lines[place])
+        if found is None:
+            continue
+        del lines[place]
+        said, reason = _REACHED[found["reached"].lower()], found["reason"].strip(" *_")
+        return Judgement(said, reason), "\n".join(lines).strip()
+    return Judgement("not_said"), text.strip()
 
 
 def _steps(data: Mapping[str, JSON]) -> tuple[PlanNode, ...]:

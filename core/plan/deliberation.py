@@ -14,22 +14,29 @@ from dataclasses import dataclass
 from functools import partial
 
 from iact.core.plan import answers, questions
-from iact.core.plan.admission import DONE_OR_RUNNING, NOT_STARTED, UNDER_WAY, graft, spawned
-from iact.core.plan.answers import ReflectionAnswer
+from iact.core.plan.admission import (
+    DONE_OR_RUNNING,
+    NOT_STARTED,
+    UNDER_WAY,
+    graft,
+    inheriting,
+    spawned,
+)
+from iact.core.plan.answers import Analysis, ReflectionAnswer
 from iact.core.plan.asked_for import asked_for
 from iact.core.plan.asking import asked
 from iact.core.plan.contracts import as_text, is_empty
 from iact.core.plan.execution import Execution
-from iact.core.plan.model import WORK, NodeKind, PlanError, PlanNode
+from iact.core.plan.model import NO_ERROR, WORK, NodeKind, PlanError, PlanNode
 from iact.core.plan.modes.base import DueThought
 from iact.core.plan.planner import Planner, Thinking
 from iact.core.plan.protocol import QuestionKind
 from iact.core.plan.recovery import Exhausted, RecoveryRefused
 from iact.core.plan.states import TERMINAL
+from iact.core.plan.verdict import STOPPED, Judgement
 from iact.core.ports import JSON
 
 NO_REPLY = "No reply could be had from the model."
-NOT_REACHED = "The goal was not reached."
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +235,9 @@ class Deliberation:
         run = self._run
         node = self._thought("reflection", ask.reason or "what was found so far")
         text = yield from asked(run, "reflect", questions.reflect(run.situation()), node)
-        verdict = answers.verdict(text or "", final=ask.final)
-        verdict = run.mode.decided(ask, verdict)
+        said = answers.verdict(text or "", final=ask.final)
+        verdict = run.mode.decided(ask, said)
+        self._judge(judgement_in(said, verdict, final=ask.final))
         self._assessment = verdict.reason
         self._answered(node, text, _told(verdict))
         if verdict.way_out is not None and not run.concluded:
@@ -246,10 +254,12 @@ class Deliberation:
         for one in run.state.work_in(*NOT_STARTED):
             if one not in verdict.not_needed or run.state.nodes[one].state not in NOT_STARTED:
                 continue
-            if asked_for(run.state.nodes[one].node, run.words()):
+            wanted = one in run.by_person or asked_for(run.state.nodes[one].node, run.words())
+            if wanted:
                 run.warn(f"The step {one!r} was found needless, and stays, since the person asked for it.")
                 continue
             why = verdict.not_needed[one] or verdict.reason
+            run.unneeded.add(one)
             run.emit(
                 one, "cancelled", detail=f"Not needed any more: {why}" if why else "Not needed any more."
             )
@@ -276,7 +286,7 @@ class Deliberation:
                 # Only a person's message reopens a concluded plan.
                 run.concluded = run.dismissed = False
                 run.way_out = None
-                run.shortfall = ""
+                run.judgement = None
                 run.mode.interjected()
                 run.no_new_plan = False
             run.goal += f"\n\n[User follow-up]: {message}"
@@ -285,15 +295,23 @@ class Deliberation:
         finally:
             self._run.let_go()
 
+    def _judge(self, judgement: Judgement | None) -> None:
+        """Note what a judge said. What says nothing about the goal changes nothing about what was said before."""
+        if judgement is not None:
+            self._run.judgement = judgement
+
     def _end_for_person(self, verdict: ReflectionAnswer, *, at_once: bool) -> None:
         """End the plan because of a person's message.
 
-        If it leaves work undone, the goal counts as not reached, unless the verdict says otherwise.
+        If it leaves work undone, the plan counts as stopped, unless the verdict says that the goal is reached.
         """
         run = self._run
         undone = run.state.work_in(*NOT_STARTED, "failed_retryable", *(UNDER_WAY if at_once else ()))
-        if undone if verdict.reached is None else not verdict.reached:
-            run.shortfall = verdict.reason or "A message of the user ended the plan."
+        stops = bool(undone) if verdict.reached is None else not verdict.reached
+        if stops:
+            run.stopped_by_person = verdict.reason or STOPPED
+        else:
+            run.judgement = Judgement("reached", verdict.reason, "person")
         run.dismissed = True
         run.conclude(verdict.reason, verdict.answer)
         if at_once:
@@ -306,7 +324,6 @@ class Deliberation:
         if run.cancelled or run.concluded or verdict.decision == "continue":
             return
         if verdict.decision == "conclude":
-            run.shortfall = "" if verdict.reached is not False else verdict.reason or NOT_REACHED
             run.conclude(verdict.reason, verdict.answer)
             return
         try:
@@ -317,7 +334,8 @@ class Deliberation:
         if isinstance(rung, Exhausted):
             run.warn(f"No new plan was asked for: {rung.why}.")
             return
-        yield from self._planner.replan(verdict.reason or "the evidence does not suffice")
+        reason = verdict.reason or "the evidence does not suffice"
+        yield from self._planner.replan(reason, wanted=not charge)
 
     def _observe(self, ask: DueThought) -> Thinking:
         run, state = self._run, self._run.state
@@ -337,6 +355,7 @@ class Deliberation:
         elif seen_as.action == "cancel":
             for one in sorted({*seen_as.cancel} & {*waiting}):
                 if state.nodes[one].state in NOT_STARTED:
+                    run.unneeded.add(one)
                     run.emit(
                         one, "cancelled", detail=seen_as.reason or f"Cancelled after the result of {seen}."
                     )
@@ -367,7 +386,7 @@ class Deliberation:
         if run.concluded:
             return
         run.confidence = analysis.confidence
-        run.shortfall = "" if analysis.achieved else analysis.reasoning or NOT_REACHED
+        self._judge(judgement_of(analysis))
         if verdict.decision == "continue":
             self._assessment = f"The goal was not reached. {analysis.reasoning}"
             self._fallback = pasted(run.outputs())
@@ -415,11 +434,12 @@ class Deliberation:
         except PlanError as error:
             run.warn(f"The repaired plan could not be used: {error}")
             return
+        self._judge(run.mode.judgement)
         if answer is not None:
             run.answer = answer
         if nodes and not run.concluded:
-            run.superseded.update(state.work_in("failed", "skipped"))
             drop = state.work_in(*NOT_STARTED, "failed_retryable")
+            nodes = run.take_places(nodes, [*state.work_in("failed", "skipped"), *drop])
             run.adopt(state.plan.revise(ask.reason, add=nodes, drop=drop))
 
     # --- patching -----------------------------------------------------------------------------------------
@@ -438,13 +458,14 @@ class Deliberation:
             return
         if not (patch.steps or patch.skip):
             return
+        contract = record.node.contract if run.follows_1_3 else NO_ERROR
         try:
-            new = self._checked(patch.steps)
+            new = inheriting(self._checked(patch.steps), contract)
             version = graft(state, failed, spawned(new, failed))
         except PlanError as error:
             run.warn(f"The replacement for {failed!r} could not be used: {error}")
             return
-        run.superseded.add(failed)
+        run.note_replaced(failed, [one.id for one in new], inherits=bool(new))
         run.adopt(version)
 
     def _checked(self, steps: Sequence[PlanNode]) -> Sequence[PlanNode]:
@@ -469,6 +490,30 @@ def _told(verdict: ReflectionAnswer) -> JSON:
         found["instead"] = verdict.way_out.kind
         found["say"] = verdict.way_out.text
     return found
+
+
+def judgement_in(said: ReflectionAnswer, followed: ReflectionAnswer, *, final: bool) -> Judgement | None:
+    """What a reflection says about whether the goal is reached; None if nothing, because the plan goes on.
+
+    `said`: its answer. `followed`: what the mode makes of it. `final`: nothing is left to run.
+    """
+    if said.reason == answers.UNREADABLE:
+        return Judgement("unreadable") if final else None
+    if said.decision == "replan":
+        return Judgement("wanted_more", said.reason)
+    if said.decision == "continue" and followed.decision == "conclude":
+        return Judgement("wanted_more", followed.reason)
+    if said.decision == "continue":
+        return Judgement("not_said", said.reason) if final else None
+    reached = said.reached is not False
+    return Judgement("reached" if reached else "not_reached", said.reason)
+
+
+def judgement_of(analysis: Analysis) -> Judgement:
+    """What an analysis says about whether the goal is reached."""
+    if analysis.reasoning == answers.UNREADABLE:
+        return Judgement("unreadable")
+    return Judgement("reached" if analysis.achieved else "not_reached", analysis.reasoning)
 
 
 def _patched(patch: answers.PatchAnswer) -> JSON:

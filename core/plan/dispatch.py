@@ -10,6 +10,7 @@ from iact.core.plan.modes.base import LeaveOut
 from iact.core.plan.protocol import Firing, FunctionInfo
 from iact.core.plan.refs import MissingField, resolve
 from iact.core.plan.schedule import Resources
+from iact.core.plan.validate import effective_impact
 from iact.core.ports import JSON
 from iact.core.rates import TokenBucket
 
@@ -47,6 +48,8 @@ class Dispatch:
             run.unadmitted.append(node)
             return
         info = run.info_of(record.node, arguments)
+        if record.node.kind == "tool" and effective_impact(record.node, info, run.catalogue) >= 1:
+            run.effects.add(node)
         race = self._race(record.node, info)
         names = self._exclusive(record.node, info)
         shared = tuple(one for one in names if one not in record.node.writes) if race else ()

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from iact.core.context.tokens import estimate
-from iact.core.plan.admission import NOT_STARTED, Admission
-from iact.core.plan.answers import SHAPES, WayOut
+from iact.core.plan.admission import NOT_STARTED, Admission, former_id, inheriting
+from iact.core.plan.answers import SHAPES, WayOut, WayOutKind
 from iact.core.plan.briefing import NOTHING, Briefing
 from iact.core.plan.commands import Command, PlanNotice
 from iact.core.plan.limits import PlanLimits
@@ -36,12 +36,20 @@ from iact.core.plan.schedule import ReadyQueue
 from iact.core.plan.state import NodeChange, PlanEvent, PlanState
 from iact.core.plan.states import TERMINAL, Cause
 from iact.core.plan.validate import effective_impact
+from iact.core.plan.verdict import Judgement, JudgementKind
 from iact.core.ports import JSON
 
 Timer = Literal["retry", "throttled", "overdue", "late"]
 """What a timer waits for: a retry's backoff, an endpoint's rate, an attempt's time limit, or the plan's time limit."""
 
 NEVER: Final = float("inf")
+
+_LEFT_WITH: Final[Mapping[WayOutKind, JudgementKind]] = {
+    "nothing to do": "nothing_to_do",
+    "ask the person": "wanted_more",
+    "it can't be done": "not_reached",
+}
+"""What a way out says about whether the goal is reached."""
 
 
 @dataclass(slots=True)
@@ -78,11 +86,12 @@ class Execution:
         catalogue: FunctionCatalogue | None,
         asks: bool,
         briefing: Briefing = NOTHING,
+        by_person: bool = False,
         follows_1_3: bool = True,
         window: Callable[[str], int] = lambda role: UNLIMITED,
     ) -> None:
         """`asks`: whether there is a model to ask. `briefing`: what models are told besides the goal.
-        `follows_1_3`: see `PlanMachine`. `window`: the tokens that the model of a role can read, as far as that is known now.
+        `by_person`, `follows_1_3`: see `PlanMachine`. `window`: the tokens that the model of a role can read, as far as that is known now.
         """
         self.follows_1_3 = follows_1_3
         self.limits = limits
@@ -104,8 +113,10 @@ class Execution:
         self.warnings: list[str] = []
         self.flags: list[str] = []
         self.answer: str | None = None
-        self.shortfall = ""
-        """Why the goal counts as not reached, according to the latest judgement; empty if no one says so."""
+        self.judgement: Judgement | None = None
+        """What was said last about whether the goal is reached."""
+        self.stopped_by_person = ""
+        """How a person ended the plan before its goal was reached; empty if no one did."""
         self.way_out: WayOut | None = None
         """What a model said instead of naming further steps; None if none did."""
         self.confidence: float | None = None
@@ -115,6 +126,19 @@ class Execution:
         self.calls = 0
         """Model calls so far."""
         self.superseded: set[str] = set()
+        """Steps that count no more: others run in their places, or they were left out."""
+        self.replaced: dict[str, tuple[str, ...]] = {}
+        """Of those, the ones that a model replaced, with the steps in their places; none if it left a step out."""
+        self.heirs: set[str] = set()
+        """Replaced steps whose contract was inherited by a step in their place."""
+        self.given = set(plan.nodes)
+        """Steps that the caller wrote, and steps in their places."""
+        self.by_person = set(plan.nodes) if by_person else set()
+        """Those of them that a person wrote."""
+        self.unneeded: set[str] = set()
+        """Steps that an observer cancelled, because nobody needed them any more."""
+        self.effects: set[str] = set()
+        """Calls that changed something, or may have, by step."""
         self.no_new_plan = False
         """Whether the planner could not say what else to do: it is not asked the same again."""
         self.holds = 0
@@ -229,6 +253,48 @@ class Execution:
         if not self.holds:
             self.release()
 
+    def note_replaced(self, node: str, heirs: Sequence[str], *, inherits: bool) -> None:
+        """Note that a model put other steps in a step's place, or left it out. `inherits`: its contract, too."""
+        self.superseded.add(node)
+        self.replaced[node] = tuple(heirs)
+        if inherits:
+            self.heirs.add(node)
+        for known in (self.given, self.by_person):
+            if node in known:
+                known.update(heirs)
+
+    def take_places(
+        self, nodes: Sequence[PlanNode], gone: Sequence[str], *, wanted: bool = False
+    ) -> tuple[PlanNode, ...]:
+        """Put a planner's new steps in the places of those that failed or will not run. Returns them as they may join.
+
+        A new step takes the place of one that it names, or whose id it was given again, and then its contract binds it.
+        Other steps that the caller wrote have all the new ones in their places, unless a person `wanted` others.
+        """
+        if not self.follows_1_3:
+            self.superseded.update(one for one in gone if self.state.nodes[one].state in TERMINAL)
+            return tuple(nodes)
+
+        heirs: dict[str, str] = {}
+        placed: list[PlanNode] = []
+        for node in nodes:
+            slot = next((one for one in gone if one in (node.spawned_by, former_id(node.id))), "")
+            if slot and slot not in heirs:
+                heirs[slot] = node.id
+                contract = self.state.nodes[slot].node.contract
+                placed += inheriting([replace(node, spawned_by=slot)], contract)
+            else:
+                placed.append(replace(node, spawned_by=""))
+
+        for one in gone:
+            if one in heirs:
+                self.note_replaced(one, [heirs[one]], inherits=True)
+            elif wanted:
+                self.superseded.add(one)
+            elif one in self.given or self.state.nodes[one].state in TERMINAL:
+                self.note_replaced(one, [node.id for node in nodes], inherits=False)
+        return tuple(placed)
+
     def conclude(self, reason: str, answer: str | None) -> None:
         """Start nothing more. Running nodes finish."""
         self.concluded = True
@@ -241,7 +307,7 @@ class Execution:
         """End the plan with what a model says instead of naming steps."""
         self.way_out = way
         self.dismissed = True  # nothing that could still be thought would change it
-        self.shortfall = "" if way.kind == "nothing to do" else way.text
+        self.judgement = Judgement(_LEFT_WITH[way.kind], way.text)
         self.conclude(way.text, way.text)
 
     def warn(self, *texts: str) -> None:

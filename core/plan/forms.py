@@ -116,6 +116,8 @@ class StepForm(_Form):
     """Patterns of the functions that an agent step may call, among those of the plan."""
     tools: tuple[str, ...] = ()
     """Functions that an agent step should use."""
+    replaces: str = ""
+    """A step of an earlier version whose place this one takes."""
 
     @field_validator("after", mode="before")
     @classmethod
@@ -327,6 +329,7 @@ def node_of(step: StepForm) -> PlanNode:
         intent=step.intent,
         scope=step.scope,
         tools=step.tools,
+        spawned_by=step.replaces,
     )
 
 

@@ -50,10 +50,11 @@ from iact.core.plan.protocol import (
     StepSuccess,
 )
 from iact.core.plan.recovery import Exhausted
-from iact.core.plan.result import PlanResult, Status, gather
+from iact.core.plan.result import PlanResult, gather, status_of
 from iact.core.plan.state import NodeChange, PlanEvent
 from iact.core.plan.states import TERMINAL
 from iact.core.plan.validate import check
+from iact.core.plan.verdict import STOPPED, Ended, verdict_of
 from iact.core.ports import JSON
 
 _PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
@@ -90,11 +91,13 @@ class PlanMachine:
         answers: Sequence[tuple[QuestionKind, str]] = (),
         taken_up: Collection[str] = (),
         briefing: Briefing = NOTHING,
+        by_person: bool = False,
         follows_1_3: bool = True,
         window: Callable[[str], int] = lambda role: UNLIMITED,
     ) -> None:
         """`asks`: whether there is a model to ask. `growing`: its steps are still being written; see `write`.
         `briefing`: what models are told besides the goal; the plan's own constraints are added to it.
+        `by_person`: whether a person wrote its steps.
         `follows_1_3`: False for the plan of a journal of format 1.2, whose records follow from that format's rules.
 
         `first`: a person must review the plan before it begins; see `start`.
@@ -114,6 +117,7 @@ class PlanMachine:
             catalogue=catalogue,
             asks=asks,
             briefing=replace(briefing, constraints=plan.constraints),
+            by_person=by_person,
             follows_1_3=follows_1_3,
             window=window,
         )
@@ -377,6 +381,8 @@ class PlanMachine:
         attempt.judging = 0
         kept = text is not None and answers.judged(text)
         why = f"The result was judged not to hold: {judgement}"
+        if text is None:
+            why = f"Nobody could judge whether the result holds: {judgement}"
         self._settle_attempt(
             attempt, outcome if kept else StepFailure("contract", why, tokens=outcome.tokens)
         )
@@ -679,6 +685,8 @@ class PlanMachine:
     def _cancel(self, *, abort: bool, reason: str) -> None:
         run = self.run
         run.concluded = run.cancelled = True
+        if not run.bound:
+            run.stopped_by_person = reason or STOPPED
         self.paused = self.awaited = False
         spared = () if abort else ("running", "waiting_human")
         if abort:
@@ -739,6 +747,10 @@ class PlanMachine:
         run, version = self.run, self.edited(plan)
         run.at = at
         run.goal = plan.goal or run.goal
+        run.superseded.update(version.drop)
+        written = {node.id for node in (*version.add, *version.rewire)}
+        run.given |= written
+        run.by_person |= written
         run.hold()
         run.gate_all()
         run.adopt(version)
@@ -766,9 +778,12 @@ class PlanMachine:
         run.at = at
         self.over = run.concluded = run.dismissed = False
         run.way_out = None
-        run.answer, run.shortfall = None, ""
+        run.answer = run.judgement = None
+        run.stopped_by_person = ""
         run.mode.interjected()
         run.superseded.update(names)
+        for known in (run.given, run.by_person):
+            known.update(names[one] for one in names if one in known)
         run.adopt(version)
         self._turn()
 
@@ -943,19 +958,42 @@ class PlanMachine:
         run = self.run
         ends = gather(run.state, run.superseded)
         result: JSON = run.answer if run.answer is not None else ends.result
-        status: Status = "concluded"
-        warnings = tuple(run.warnings)
-        if ends.missing or run.bound or run.shortfall or not ends.any_done:
-            status = "partial" if ends.any_done else "failed"
-        if status == "concluded" and run.contract is not NO_ERROR:
-            broken = contracts.violation(run.contract, StepSuccess(result))
-            if broken:
-                status = "partial"
-                warnings += (f"The plan's own contract does not hold: {broken}",)
+        verdict = verdict_of(self._ended(result))
         return PlanResult(
-            status, result, ends.missing, run.state.nodes, tuple(run.state.versions), tuple(run.trail),
-            run.calls, run.tokens, run.at, run.bound, warnings, tuple(run.flags), run.shortfall, run.confidence,
+            verdict, status_of(verdict, any_done=ends.any_done), result, run.state.nodes,
+            tuple(run.state.versions), tuple(run.trail), run.calls, run.tokens, run.at, run.bound,
+            tuple(run.warnings), tuple(run.flags), run.confidence,
         )  # fmt: skip
+
+    def _ended(self, result: JSON) -> Ended:
+        """The facts from which the verdict on the plan follows."""
+        run = self.run
+        return Ended(
+            run.state,
+            judges=run.mode.judges,
+            judgement=run.judgement,
+            given=run.given,
+            by_person=run.by_person,
+            superseded=run.superseded,
+            replaced=run.replaced,
+            heirs=run.heirs,
+            unneeded=run.unneeded,
+            effects=run.effects,
+            broken=self._broken(result),
+            distrust=run.mode.distrust,
+            bound=run.bound,
+            stopped=run.stopped_by_person,
+        )
+
+    def _broken(self, result: JSON) -> str:
+        """How the plan's own contract fell, or was not checked; empty if it holds."""
+        contract = self.run.contract
+        if contract is NO_ERROR:
+            return ""
+        broken = contracts.violation(contract, StepSuccess(result))
+        if broken is not None:
+            return broken
+        return f"Not checked: {contract.judgement}" if contract.judgement else ""
 
 
 def _said(success: StepSuccess) -> str:

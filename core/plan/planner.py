@@ -203,8 +203,11 @@ class Planner:
             run.join("planned on", list(checked.nodes.values()))
         run.admit()
 
-    def replan(self, reason: str) -> Thinking:
-        """Ask for further steps to replace those that have not run, with one corrected try."""
+    def replan(self, reason: str, *, wanted: bool = False) -> Thinking:
+        """Ask for further steps to replace those that have not run, with one corrected try.
+
+        `wanted`: a person asked for other steps, so that the new ones are what is asked for.
+        """
         run, state = self._run, self._run.state
         self._problems = []
         question = questions.replan(run.situation(), reason)
@@ -224,9 +227,9 @@ class Planner:
             run.warn("No usable new plan could be had; the old one stands.")
             run.no_new_plan = run.follows_1_3
             return
-        run.superseded.update(state.work_in("failed"))
         gone = state.work_in(*NOT_STARTED, "failed_retryable")
         nodes = tuple(checked.nodes.values())
+        nodes = run.take_places(nodes, [*state.work_in("failed"), *gone], wanted=wanted)
         run.adopt(state.plan.revise(f"replan: {reason}", add=nodes, drop=gone, finished=[]))
         run.admit()
 
@@ -273,6 +276,7 @@ class Planner:
                 self._problems.extend(_problems_of(error))
             else:
                 run.warn(*checked.warnings)
+                run.given.update(checked.nodes)
                 run.add(reason, list(checked.nodes.values()))
         run.warn(*self._problems)
         if not self._problems:
@@ -303,6 +307,8 @@ class Planner:
         except PlanError:
             return False
         del self._held[node.id]
+        if self.growing:
+            self._run.given.add(node.id)
         self._run.join("planned", [node])
         return True
 

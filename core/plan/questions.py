@@ -479,7 +479,8 @@ def replan(it: Situation, reason: str) -> Question:
     """The question that asks for further steps, given the results so far and what went wrong."""
     rules = (
         "Plan only what is still to do. Steps that run now go on; steps that are still planned are dropped, so write again "
-        "those that are needed. Results above can be used in `refs` and `after` by their ids; choose new ids."
+        "those that are needed. Results above can be used in `refs` and `after` by their ids; choose new ids. "
+        "`replaces: ID` names a step that failed or is dropped, whose place a new one takes."
     )
     return (
         text_part(

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from iact.core.ports import JSON
 from iact.core.records.content import Content
 from iact.core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
-from iact.core.records.parts import Blob, MemorySource, PlanTerms, Seen, SeenFiles, Tokens, Wait
+from iact.core.records.parts import Blob, MemorySource, PlanTerms, Seen, SeenFiles, Tokens, Verdict, Wait
 from iact.core.records.person import PersonContent
 from iact.core.records.ways import Way
 
@@ -164,8 +164,10 @@ class Reply(Content):
     of: Annotated[Derived[int], Since("1.3")] = 0
     """The turn in which the text was written, if it was a turn first: actions were done beside it, or its agent was
     asked whether it is its answer."""
-    plan: Derived[Literal["", "concluded", "partial", "failed"]] = ""
-    """How a plan ended that was not stopped; for the root, the plan whose report it passes on."""
+    plan: Derived[Literal["", "concluded", "partial", "failed", "stopped"]] = ""
+    """How a plan ended that was not cancelled; for the root, the plan whose report it passes on."""
+    verdict: Annotated[Derived[Verdict | None], Since("1.3")] = None
+    """Whether the plan's goal was reached, and why; for the root, as with `plan`."""
     answer: Derived[JSON] = None
     """The plan's answer, if a model gave one. Otherwise the results of its last steps are the answer."""
     missing: Derived[Mapping[str, str] | None] = None

@@ -265,6 +265,48 @@ class Diagnosis:
     confidence: float
 
 
+Reached: TypeAlias = Literal["yes", "partly", "no", "unknown"]
+"""Whether a goal was reached."""
+
+VerdictBy: TypeAlias = Literal["judge", "person", "steps", "check", "bound", "nobody"]
+"""What a verdict rests on: a model or a person that judged the goal, what became of the steps, a check in code, a bound
+that ended the work; or nobody judged it."""
+
+
+Outcome: TypeAlias = Literal["reached", "partly", "unknown", "not_reached", "stopped"]
+"""A verdict in one word. `stopped`: a person or a bound ended the work before its goal was reached."""
+
+_OUTCOMES: Final[Mapping[Reached, Outcome]] = {
+    "yes": "reached",
+    "partly": "partly",
+    "unknown": "unknown",
+    "no": "not_reached",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How the work on a goal ended."""
+
+    reached: Reached
+    because: str = ""
+    """The reason, in a sentence."""
+    missing: Mapping[str, str] | None = None
+    """What is lacking, by step, and why."""
+    replaced: Mapping[str, tuple[str, ...]] | None = None
+    """Steps that others were carried out in place of, and which."""
+    unchecked: tuple[str, ...] = ()
+    """Steps that changed something and whose results nothing but the absence of an error speaks for."""
+    by: VerdictBy = "nobody"
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict in one word."""
+        if self.by in ("person", "bound") and self.reached != "yes":
+            return "stopped"
+        return _OUTCOMES[self.reached]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTerms:
     """How a plan is run. `thinks`: whether models may be asked about it.

@@ -51,6 +51,8 @@ from iact.core.tree.window import reply_limit
 _LOG: Final = logging.getLogger(__name__)
 _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})
 """Questions whose answers are prose that people like to watch."""
+_VERDICT: Final = "reached"
+"""The first word of a report that begins with its verdict (`core.plan.answers.report`)."""
 
 
 class PlanRunner:
@@ -362,14 +364,15 @@ class _Running:
         model = self._planning.models.model(role)
         limit = reply_limit(self._live.tree, role, estimate(question.text))
         steps = StepReader() if asking.pieces else None
+        shown = _Shown()
         async with aclosing(model.stream([ChatMessage("user", question.text)], max_tokens=limit)) as events:
             async for event in events:
                 answer.call.take(event)
                 match event:
                     case TextDelta(text):
                         answer.text += text
-                        if question.kind in _FOR_PEOPLE:
-                            self._live.publish(Delta(plan.path, text))
+                        if question.kind in _FOR_PEOPLE and (told := shown.take(text)):
+                            self._live.publish(Delta(plan.path, told))
                         if self._run.asking.get(thought) is not asking:
                             return
                         if steps is not None and _completes(steps, text):
@@ -377,6 +380,7 @@ class _Running:
                             self._live.record(Draft(thought=thought), plan.path, body=written)
                     case StreamRestart() | StreamRecast():
                         answer.text = f"{answer.text}\n\n" if asking.read else ""
+                        shown = _Shown()
                         steps = StepReader() if steps is not None else None
                     case UsageReport(usage):
                         answer.counted = usage
@@ -414,6 +418,31 @@ def _completes(steps: StepReader, text: str) -> bool:
         return bool(steps.feed(text))
     except PlanError:
         return True
+
+
+class _Shown:
+    """What a person sees of a report while it is written: not its first line, if that is the verdict."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: str | None = ""
+        """The first line, as long as it is not complete; None once it was decided about."""
+
+    def take(self, text: str) -> str:
+        """Return what to show now, given the next piece."""
+        if self._held is None:
+            return text
+        self._held += text
+        line, _, rest = self._held.lstrip().partition("\n")
+        begins = line.lstrip("*_`># ").lower()[: len(_VERDICT)]
+        if not _VERDICT.startswith(begins):
+            shown, self._held = self._held, None
+            return shown
+        if rest:
+            self._held = None
+            return rest.lstrip("\n")
+        return ""
 
 
 class _Answer:

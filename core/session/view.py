@@ -53,7 +53,8 @@ class NodeView:
     left: int = 0
     lent: int = 0
     ended: str = ""
-    """How its last task ended, if it finished incompletely: "partial" or "failed" for a plan, the name of a bound
+    """How its last task ended, if it finished incompletely: the outcome of a plan ("partly", "unknown", "not_reached",
+    "stopped"; "partial" or "failed" in journals before format 1.3), the name of a bound
     ("tokens", …), "length" if a limit cut its reply off, or "asks" if it asked its caller something."""
     awaited: tuple[str, ...] = ()
     """Paths of the working children that it waits for."""

@@ -18,6 +18,7 @@ from iact.core.language.grammar import Bound
 from iact.core.language.variables import Table
 from iact.core.ports import Usage
 from iact.core.records.dialogue import BoundName
+from iact.core.records.parts import Verdict
 from iact.core.records.ways import Way
 from iact.core.tree.account import Account
 from iact.core.tree.agent_context import AgentContext
@@ -105,11 +106,12 @@ class RemoteDialogue:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a plan ended: the status and the outcome for its reply, and the message."""
+    """How a plan ended: the status, the outcome and the verdict for its reply, and the message."""
 
     status: Literal["ok", "failed", "cancelled", "bound"]
-    plan: Literal["", "concluded", "partial", "failed"]
+    plan: Literal["", "concluded", "partial", "failed", "stopped"]
     text: str
+    verdict: Verdict | None = None
 
 
 @dataclass(slots=True)

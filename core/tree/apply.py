@@ -554,8 +554,8 @@ def _short_of(reply: Reply) -> str:
     """How a reply fell short, for people."""
     if reply.asks:
         return "asks"
-    if reply.plan in ("partial", "failed"):
-        return reply.plan
+    if reply.plan and reply.plan != "concluded":
+        return reply.verdict.outcome if reply.verdict is not None else reply.plan
     cut = reply.generation is not None and reply.generation.finish == "length"
     return reply.bound or ("length" if cut else "")
 
@@ -630,8 +630,9 @@ def _return(
     caller.actions.remove(waiting)
     caller.mail.feedback.append(_hear(tree, caller, reply))
     if caller.errand is not None and isinstance(record.content, Reply):
+        content = record.content
         said = plan_fold.message_of(child) or record.body
-        errands.came_back(caller, Report(record.content.status, record.content.plan, said))
+        errands.came_back(caller, Report(content.status, content.plan, said, content.verdict))
     if waiting.bound is not None:
         loops.watch(caller, *call_of(tree, waiting.spec.name, waiting.bound), record.body)
     advance(tree, caller)

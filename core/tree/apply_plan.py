@@ -56,7 +56,7 @@ from iact.core.ports import JSON
 from iact.core.rates import Rate
 from iact.core.records import plans as said
 from iact.core.records.calls import ClearanceAnswer, Result
-from iact.core.records.control import Cancel, Inject
+from iact.core.records.control import Cancel, Inject, StartPlan
 from iact.core.records.dialogue import Discard, Reply, Spawn
 from iact.core.records.forms import FormAnswer
 from iact.core.records.parts import Tokens, Wait
@@ -132,6 +132,7 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
         raise mismatch(record, f"holds a plan that can't be read: {error}") from error
     plan.turn = record.n
     run.heard = seconds(record.at)
+    run.by_person = isinstance(record.content, StartPlan)
     if tree.derives_plans:
         told = mentions(text, caller.table)
         # Its steps may name any of them; what is named nowhere is read by nobody.
@@ -184,6 +185,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
             answers=tuple(past.answers),
             first=run.terms is not None and run.terms.first,
             taken_up=working,
+            by_person=run.by_person,
             follows_1_3=tree.follows_1_3,
             briefing=run.briefing,
             window=partial(window_of, tree),
@@ -536,7 +538,8 @@ def message_of(plan: Agent) -> str:
 def conclusion(plan: Agent, run: PlanRun) -> tuple[Reply, str]:
     """Return the reply of a plan that has ended, and its message to the caller."""
     if run.cancelled:
-        return Reply(to=plan.caller, status="cancelled"), run.cancelled
+        verdict = run.running.result().verdict if run.running is not None else None
+        return Reply(to=plan.caller, status="cancelled", verdict=verdict), run.cancelled
     if run.running is None:
         return Reply(to=plan.caller, status="failed"), run.invalid
     ending = ending_of(run.running.result(), run.running.run.answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,12 +10,13 @@ from iact.core.context.excerpt import excerpt
 from iact.core.language import labels
 from iact.core.plan.contracts import as_text
 from iact.core.plan.model import WORK
-from iact.core.plan.result import PlanResult, node_json, versions_json
+from iact.core.plan.result import PlanResult, node_json, shortfall, versions_json
 from iact.core.plan.state import NodeRecord
 from iact.core.plan.states import Cause
+from iact.core.plan.verdict import verdict_json
 from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply
-from iact.core.records.parts import Diagnosis
+from iact.core.records.parts import Diagnosis, Reached, Verdict
 from iact.core.tree.agent import Agent
 from iact.core.tree.plan_run import Ending, PlanRun, variable_of
 from iact.core.tree.tree import Tree
@@ -29,28 +30,29 @@ _SAYS: Final = {
     "concluded": "The plan concluded",
     "partial": "The plan came back partial",
     "failed": "The plan failed",
+    "stopped": "The plan was stopped",
 }
 
 
 def ending_of(result: PlanResult, answer: JSON) -> Ending:
     """How a run ended. `answer`: what a model said the result is; None if no model did."""
     warnings = (*result.warnings, *result.flags)
-    return Ending(
-        result.status, answer, result.missing, result.bound, warnings, result.shortfall, result.confidence
-    )
+    return Ending(result.status, result.verdict, answer, result.bound, warnings, result.confidence)
 
 
 def reply_of(plan: Agent, ending: Ending) -> Reply:
     """The `reply` record of a plan that ended on its own."""
+    verdict = ending.verdict
     return Reply(
         to=plan.caller,
         status="ok",
         plan=ending.status,
+        verdict=verdict,
         answer=ending.answer,
-        missing=dict(ending.missing) or None,
+        missing=verdict.missing,
         ended_by=ending.bound,
         warnings=ending.warnings,
-        shortfall=ending.shortfall,
+        shortfall=shortfall(verdict),
         confidence=ending.confidence,
     )
 
@@ -59,10 +61,19 @@ def ending_from(reply: Reply) -> Ending | None:
     """How a plan ended; None if it did not end on its own."""
     if not reply.plan:
         return None
-    return Ending(
-        reply.plan, reply.answer, reply.missing or {}, reply.ended_by, reply.warnings, reply.shortfall,
-        reply.confidence,
-    )  # fmt: skip
+    verdict = reply.verdict or _verdict_before_1_3(reply)
+    return Ending(reply.plan, verdict, reply.answer, reply.ended_by, reply.warnings, reply.confidence)
+
+
+def _verdict_before_1_3(reply: Reply) -> Verdict:
+    """The verdict on a plan whose reply says in one word how it ended."""
+    reached: Reached = "yes" if reply.plan == "concluded" else "no" if reply.plan == "failed" else "partly"
+    return Verdict(
+        reached=reached,
+        because=reply.shortfall,
+        missing=reply.missing,
+        by="bound" if reply.ended_by else "nobody",
+    )
 
 
 def answer_of(run: PlanRun, ending: Ending) -> str:
@@ -73,8 +84,8 @@ def answer_of(run: PlanRun, ending: Ending) -> str:
     if ending.status == "failed":
         return report(run, ending)
     parts = [as_text(ending.answer)] if ending.answer is not None else [*_results(run, ending)]
-    if ending.status == "partial":
-        parts.insert(0, f"This is not all that was asked for.{_shortfall(ending)}")
+    if ending.verdict.reached != "yes":
+        parts.insert(0, in_words(ending))
     return "\n\n".join([*parts, *_lacks(run, ending)]) or report(run, ending)
 
 
@@ -125,20 +136,33 @@ def report(run: PlanRun, ending: Ending) -> str:
     work = [record for record in run.state.nodes.values() if record.node.kind in WORK]
     done = sum(record.state == "executed" for record in work)
     versions = f", {len(run.state.versions)} versions" if len(run.state.versions) > 1 else ""
-    head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}.{_shortfall(ending)}"
+    head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}. {in_words(ending)}"
     steps = "\n".join(["Steps:", *(_line(run, record) for record in work)])
     return "\n\n".join([head, *_results(run, ending), steps, *_lacks(run, ending)])
 
 
-def _shortfall(ending: Ending) -> str:
-    """Why the result is incomplete, as further sentences."""
-    bound = f" It was ended by the bound on {ending.bound.replace('_', ' ')}." if ending.bound else ""
-    return bound + (f" The goal counts as not reached: {ending.shortfall}" if ending.shortfall else "")
+_REACHED: Final[Mapping[Reached, str]] = {
+    "yes": "Its goal is reached.",
+    "partly": "Its goal is reached in part.",
+    "no": "Its goal is not reached.",
+    "unknown": "Whether its goal is reached is not known.",
+}
+
+
+def in_words(ending: Ending) -> str:
+    """The verdict in sentences: whether the goal is reached, and why not."""
+    verdict = ending.verdict
+    said = "It was stopped." if verdict.by == "person" else _REACHED[verdict.reached]
+    return said if verdict.reached == "yes" or not verdict.because else f"{said} {verdict.because}"
 
 
 def _lacks(run: PlanRun, ending: Ending) -> Iterator[str]:
-    if ending.missing:
-        yield "Missing: " + ", ".join(ending.missing) + "."
+    verdict = ending.verdict
+    if verdict.missing:
+        yield "\n".join(["Missing:", *(f"- {one}: {_short(why)}" for one, why in verdict.missing.items())])
+    if verdict.replaced:
+        instead = (f"- {one}: {', '.join(heirs)}" for one, heirs in verdict.replaced.items())
+        yield "\n".join(["Done in place of what was planned:", *instead])
     found = caveats(run)
     if found.left_out:
         yield f"Left out: {', '.join(found.left_out)}."
@@ -202,11 +226,14 @@ def plan_json(tree: Tree, plan: Agent) -> dict[str, JSON]:
 
 
 def _judged(ending: Ending | None) -> dict[str, JSON]:
-    """Whether the goal counts as reached, how confident the judge was, and why not."""
+    """The verdict, whether the goal counts as reached, how confident the judge was, and why not."""
+    if ending is None:
+        return {"verdict": None, "achieved": False, "confidence": None, "reason": ""}
     return {
-        "achieved": ending is not None and ending.status == "concluded",
-        "confidence": ending.confidence if ending is not None else None,
-        "reason": ending.shortfall if ending is not None else "",
+        "verdict": verdict_json(ending.verdict),
+        "achieved": ending.verdict.reached == "yes",
+        "confidence": ending.confidence,
+        "reason": shortfall(ending.verdict),
     }
 
 
@@ -226,7 +253,7 @@ def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
         "status": ending.status if ending is not None else "failed",
         **_judged(ending),
         "result": result,
-        "missing": dict(ending.missing) if ending is not None else {},
+        "missing": dict(ending.verdict.missing or {}) if ending is not None else {},
         "versions": versions_json(run.state.versions),
         "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
         "usage": {"model_calls": model_calls, "tokens": tokens},

@@ -73,4 +73,6 @@ def relay(root: Agent) -> tuple[Reply, str] | None:
     report = root.errand.report if root.errand is not None else None
     if report is None:
         return None
-    return Reply(to=root.caller, status=report.status, plan=report.plan), report.text
+    verdict = report.verdict if report.plan else None
+    reply = Reply(to=root.caller, status=report.status, plan=report.plan, verdict=verdict)
+    return reply, report.text

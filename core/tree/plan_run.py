@@ -28,7 +28,7 @@ from iact.core.plan.protocol import Outcome, PlanQuestion
 from iact.core.plan.result import Status
 from iact.core.plan.state import NodeRecord, PlanState
 from iact.core.ports import JSON
-from iact.core.records.parts import PlanTerms, SeenFiles
+from iact.core.records.parts import PlanTerms, SeenFiles, Verdict
 from iact.core.records.plans import Extend, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
 from iact.core.records.record import Record
 from iact.core.records.session import Notice
@@ -77,15 +77,14 @@ class Ending:
     """How a plan ended, as its reply reports. `answer`: a model's; None if the results of its last steps are the
     answer.
 
-    `shortfall`: why its goal counts as not reached. `confidence`: of the model that judged it.
+    `confidence`: of the model that judged it.
     """
 
     status: Status
+    verdict: Verdict
     answer: JSON
-    missing: Mapping[str, str]
     bound: str
     warnings: tuple[str, ...]
-    shortfall: str = ""
     confidence: float | None = None
 
 
@@ -158,6 +157,8 @@ class PlanRun:
     asked_by: dict[str, tuple[Record, Incoming]] = field(default_factory=dict)
     """The last question of each step's agent: its record, and the message."""
     ending: Ending | None = None
+    by_person: bool = False
+    """Whether a person wrote it, and not an agent."""
 
     @property
     def state(self) -> PlanState:

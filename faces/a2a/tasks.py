@@ -21,7 +21,7 @@ from a2a.types import (
     TaskStatusUpdateEvent,
 )
 from google.protobuf.json_format import ParseDict
-from google.protobuf.struct_pb2 import Value
+from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from iact.core.ports import JSON
@@ -29,6 +29,7 @@ from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
 from iact.core.session.consent import question_digest
+from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 from iact.core.session.question_text import about, told
 
 ANSWER: Final = "answer"
@@ -62,6 +63,7 @@ class TaskWords:
             id=self.id,
             context_id=self._session,
             status=self.status(own[-1] if own else self._said, reply, waiting),
+            metadata=_verdict(reply) if reply is not None else None,
             artifacts=[self.artifact(reply)] if reply is not None and reply.text("status") == "ok" else [],
             history=messages,
         )
@@ -86,7 +88,10 @@ class TaskWords:
     ) -> TaskStatusUpdateEvent:
         """The task's current status, for a stream."""
         return TaskStatusUpdateEvent(
-            task_id=self.id, context_id=self._session, status=self.status(last, reply, waiting)
+            task_id=self.id,
+            context_id=self._session,
+            status=self.status(last, reply, waiting),
+            metadata=_verdict(reply) if reply is not None else None,
         )
 
     def artifact_update(self, reply: Record) -> TaskArtifactUpdateEvent:
@@ -128,14 +133,21 @@ def _question(record: Record) -> list[Part]:
 
 
 def _ending(reply: Record) -> TaskState:
+    """The state of a task that has ended: only one whose goal counts as reached is completed."""
     assert isinstance(reply.content, Reply)
-    match reply.content.status:
-        case "ok":
+    match outcome_of(reply.content):
+        case "reached":
             return TaskState.TASK_STATE_COMPLETED
-        case "cancelled":
+        case "stopped" if verdict_on(reply.content).by == "person":
             return TaskState.TASK_STATE_CANCELED
-        case "bound" | "failed":
+        case _:
             return TaskState.TASK_STATE_FAILED
+
+
+def _verdict(reply: Record) -> Struct:
+    """Whether the goal of a task that has ended is reached, as metadata."""
+    assert isinstance(reply.content, Reply)
+    return ParseDict({"verdict": verdict_json(verdict_on(reply.content))}, Struct())
 
 
 def _text(text: str) -> Part:

@@ -31,6 +31,7 @@ from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.consent import question_digest, together
 from iact.core.session.effects import SeenChanges
+from iact.core.session.ending import verdict_json, verdict_on
 from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
@@ -306,4 +307,11 @@ def _ended(reply: Record, usage: Usage) -> PromptResponse:
         return PromptResponse(stop_reason="max_tokens" if tokens else "max_turn_requests", usage=usage)
     if content.status == "failed":
         raise IactError(reply.body.partition("\n")[0] or "The model gave no answer.")
-    return PromptResponse(stop_reason="end_turn", usage=usage)
+    verdict = verdict_on(content)
+    if verdict.outcome == "stopped":
+        return PromptResponse(
+            stop_reason="cancelled" if verdict.by == "person" else "max_turn_requests", usage=usage
+        )
+    # The protocol has no word for a goal that was not reached.
+    told = {"iact/verdict": verdict_json(verdict)} if content.plan else None
+    return PromptResponse(stop_reason="end_turn", usage=usage, field_meta=told)

@@ -34,6 +34,7 @@ from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
 from iact.core.records.plans import Extend, Fire, Node, Plan
 from iact.core.records.record import Record
+from iact.core.session.ending import outcome_of
 from iact.core.session.events import Delta, OutputEvent
 from iact.core.session.listing import short_title
 from iact.core.session.question_text import asks_title
@@ -306,7 +307,7 @@ class Updates:
         if isinstance(content, Turn):
             return [_progress(name, record.agent, "in_progress", [shown("\n\n".join(written))])]
         del self._children[record.agent]
-        well = content.status == "ok" and content.plan != "failed"
+        well = isinstance(content, Reply) and outcome_of(content) == "reached"
         status: Status = "completed" if well else "failed"
         return self._end(name, record.agent, status, [shown("\n\n".join(written))])
 

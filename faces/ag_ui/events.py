@@ -42,6 +42,7 @@ from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.forms import FormAsk, FrontEndCall
 from iact.core.records.plans import Fire, Node
 from iact.core.records.record import Record
+from iact.core.session.ending import outcome_of
 from iact.core.session.events import Delta, Event, RecordAppended
 from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
 from iact.faces.ag_ui.heard import name
@@ -270,12 +271,12 @@ class EventFold:
         child = self._children.pop(record.agent)
         for step in child.steps:
             yield StepFinishedEvent(step_name=step, subagent_run_id=child.run)
-        if reply.status == "ok" and reply.plan != "failed":
+        if outcome_of(reply) == "reached":
             yield SubagentFinishedEvent(subagent_run_id=child.run)
         else:
             message = record.body[:2000] or f"Its work ended: {reply.status}."
             yield SubagentErrorEvent(
-                subagent_run_id=child.run, message=message, code=reply.bound or reply.status
+                subagent_run_id=child.run, message=message, code=reply.bound or outcome_of(reply)
             )
         for tool in child.tools:
             yield from self._result(_above(record.agent), tool, record.body)

@@ -28,6 +28,7 @@ from iact.core.records.dialogue import Reply
 from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
+from iact.core.session.ending import outcome_of, verdict_on
 from iact.core.session.events import TreeChanged
 from iact.core.session.question_text import about, told
 from iact.core.session.questions import OpenQuestions
@@ -117,10 +118,11 @@ class Run:
             )  # fmt: skip
         reply = self.exchange.reply
         assert isinstance(reply.content, Reply)
-        if reply.content.status in ("failed", "bound"):
-            code = reply.content.bound or "failed"
+        verdict, outcome = verdict_on(reply.content), outcome_of(reply.content)
+        cancelled = outcome == "stopped" and verdict.by == "person"
+        if outcome != "reached" and not cancelled:
+            code = reply.content.bound or outcome
             return RunErrorEvent(message=reply.body[:2000] or "The work failed.", code=code, usage=fold.usage)
-        cancelled = reply.content.status == "cancelled"
         return RunFinishedEvent(
             thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
             outcome=RunFinishedCancelledOutcome() if cancelled else RunFinishedSuccessOutcome(),

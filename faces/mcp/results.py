@@ -8,6 +8,7 @@ from mcp_types import CallToolResult, ResourceLink, TextContent
 
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
+from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 
 SCHEME: Final = "iact://session"
 """The prefix of resource addresses."""
@@ -22,6 +23,11 @@ def result_of(session: str, reply: Record) -> CallToolResult:
     )
     return CallToolResult(
         content=[TextContent(text=reply.body), TextContent(text=going_on), link],
-        structured_content={"session": session, "status": reply.content.status, "reply": reply.body},
-        is_error=reply.content.status != "ok",
+        structured_content={
+            "session": session,
+            "status": reply.content.status,
+            "reply": reply.body,
+            "verdict": verdict_json(verdict_on(reply.content)),
+        },
+        is_error=outcome_of(reply.content) != "reached",
     )

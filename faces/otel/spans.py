@@ -57,6 +57,7 @@ from iact.core.records.parts import RoleTerms, Tokens
 from iact.core.records.plans import Ask, Draft, Node, Plan
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Fork, Migrate, Open
+from iact.core.session.ending import outcome_of, verdict_on
 from iact.faces.otel.span import (
     Attribute,
     Span,
@@ -345,15 +346,14 @@ class SpanFold:
         if agent.work is None:
             return  # it was dropped with a fork
         if agent.version is not None:
-            self._end(agent.version, "" if reply.plan != "failed" else "failed")
+            self._end(agent.version, _error_of(reply))
             agent.version = None
         if self._content:
             agent.work.attributes["gen_ai.output.messages"] = _messages("assistant", record.body)
-        error = (reply.bound or reply.status) if reply.status != "ok" else ""
         if reply.plan:
             agent.work.attributes["iact.plan.outcome"] = reply.plan
-            error = error or ("failed" if reply.plan == "failed" else "")
-        self._end(agent.work, error)
+            agent.work.attributes["iact.plan.reached"] = verdict_on(reply).reached
+        self._end(agent.work, _error_of(reply))
         agent.work = None
         agent.asked.clear()
         agent.steps.clear()
@@ -580,6 +580,14 @@ def _error(result: Result, *, denied: bool) -> str:
         return "denied"
     named = (result.data or {}).get("type")
     return named if result.status == "error" and isinstance(named, str) and named else result.status
+
+
+def _error_of(reply: Reply) -> str:
+    """What kept work from reaching its goal, as an error type; empty if nothing did."""
+    outcome = outcome_of(reply)
+    if outcome == "reached":
+        return ""
+    return reply.bound or (reply.status if reply.status != "ok" else outcome)
 
 
 def _messages(role: str, text: str) -> str:

@@ -16,6 +16,7 @@ from iact.core.errors import UsageError
 from iact.core.ports import JSON, Usage
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
+from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 from iact.core.session.question_text import about, told
 from iact.faces.message import question_id
 from iact.faces.root_text import SaidOnce
@@ -128,15 +129,19 @@ def ending(reply: Record | None) -> tuple[str, dict[str, JSON]]:
     if reply is None:
         return "in_progress", {}
     assert isinstance(reply.content, Reply)
-    match reply.content.status:
-        case "ok":
-            return "completed", {}
-        case "cancelled":
-            return "cancelled", {}
-        case "bound":
-            return "incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}
+    verdict = verdict_on(reply.content)
+    told: dict[str, JSON] = {"verdict": verdict_json(verdict)}
+    match outcome_of(reply.content):
+        case "reached":
+            return "completed", told
+        case "stopped" if verdict.by == "person":
+            return "cancelled", told
+        case "stopped":
+            return "incomplete", {**told, "incomplete_details": {"reason": "max_output_tokens"}}
+        case "partly" | "unknown" | "not_reached" as outcome:
+            return "incomplete", {**told, "incomplete_details": {"reason": f"goal_{outcome}"}}
         case "failed":
-            return "failed", {"error": {"code": "server_error", "message": reply.body[:2000]}}
+            return "failed", {**told, "error": {"code": "server_error", "message": reply.body[:2000]}}
 
 
 def response_fields(

@@ -1,6 +1,7 @@
 """The command line: one function per command, errors as one line on stderr.
 
-Exit status: 0 done, 1 failed, 2 wrong usage, 3 a plan that finished only in part.
+Exit status: 0 done, 1 failed, 2 wrong usage; of work on a goal also 3 reached in part, or not known whether, 4 not reached,
+5 stopped by a person or a bound.
 """
 
 from __future__ import annotations

@@ -13,14 +13,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from iact.commands import catalogue, journals, remote, undecided
+from iact.commands import catalogue, ending, journals, remote, undecided
 from iact.commands.plan_text import draw, edges_of, layers_of
 from iact.commands.plan_text import explain as in_words
 from iact.commands.questions import TerminalQuestions
 from iact.commands.run import show_progress, tell_held
-from iact.core.errors import IactError, SandboxError, UsageError
+from iact.core.errors import SandboxError, UsageError
 from iact.core.ports import JSON
+from iact.core.records.dialogue import Reply
 from iact.core.session.catalogue import KnownModule
+from iact.core.session.ending import outcome_of, verdict_on
 from iact.core.session.journals import journal_file, names_journal
 from iact.core.session.plans import StepView, WrittenPlan
 from iact.core.session.policy import read_policies
@@ -31,8 +33,6 @@ from iact.settings import Settings
 from iact.wiring import open_runtime
 
 _LARGEST: Final = 1 << 20
-_PARTIAL: Final = 3
-"""The exit status of a plan that finished with only some of its results, or did not reach its goal."""
 
 _WITHOUT_MODEL: Final = (
     "no model is configured, so a step that fails is tried again where that may help, but is not replaced, and the "
@@ -117,8 +117,7 @@ def run(
 ) -> int:
     """Run a plan to its end.
 
-    Returns 0 if it concluded, 3 if it finished with only some of its results or waits for a person who is not present,
-    and 1 if it failed.
+    Returns what came of it (`EXIT`); 3, too, if it waits for a person who is not present.
     """
     return asyncio.run(_run(settings, plan, mode, options, intent, scope, as_json))
 
@@ -156,17 +155,16 @@ async def _run(
             "journal": str(session.journal),
             "undecided": [undecided.to_json(one) for one in decided],
         }
+        assert isinstance(reply.content, Reply)
+        if told := ending.note(verdict_on(reply.content)):
+            print(f"note: {told}", file=sys.stderr)
         if as_json:
             print(json.dumps(report, ensure_ascii=False, indent=2))
         else:
             print(draw(session.view.plans()[reply.agent].steps))
             print(f"\n{reply.body}")
             print(f"journal: {session.journal}", file=sys.stderr)
-        if report["status"] != "failed":
-            return _PARTIAL if report["status"] == "partial" else 0
-        if as_json:
-            return 1
-        raise IactError("The plan failed.")
+        return ending.EXIT[outcome_of(reply.content)]
 
 
 # --- without running -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from iact.commands import undecided
+from iact.commands import ending, undecided
 from iact.commands.questions import TerminalQuestions
 from iact.commands.review_questions import review
 from iact.core.errors import IactError, UsageError
@@ -21,6 +21,7 @@ from iact.core.records.calls import ClearanceAsk
 from iact.core.records.dialogue import BoundName, Choose, Reply, Say
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
+from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 from iact.core.session.events import Activity, NoticeEvent, RecordAppended
 from iact.core.session.models import by_a_small_model
 from iact.core.session.progress import progress_line
@@ -32,7 +33,7 @@ from iact.run_server import serve_run
 from iact.settings import Settings
 from iact.wiring import open_runtime
 
-_STATUS = {"ok": "done"}
+_STATUS: Final[Mapping[str, str]] = {"ok": "done", "concluded": "done"}
 
 
 def run(
@@ -52,7 +53,8 @@ def run(
     no_questions: bool = False,
     files: Sequence[Path] = (),
 ) -> int:
-    """Give `task` to the root of a session. Returns 0 if it answered, 3 if it waits for a person who is not present.
+    """Give `task` to the root of a session. Returns what came of it (`EXIT`); 3, too, if it waits for a person who is
+    not present.
 
     `release`: resume agents that are paused. `add_tokens`, `add_money`: by how much to raise the budget first.
     `no_questions`: ask nothing, even if there is a terminal. `files`: what to hand over with the task.
@@ -138,10 +140,9 @@ async def _run(
         undecided.tell(decided)
         if reply is None:
             return tell_held(session, as_json=as_json, decided=decided)
-        said_how = reply.content.status if isinstance(reply.content, Reply) else "failed"
-        status = _STATUS.get(said_how, said_how)
-        if isinstance(reply.content, Reply) and reply.content.plan == "failed":
-            status = "failed"
+        assert isinstance(reply.content, Reply)
+        status, outcome = _status_of(reply.content), outcome_of(reply.content)
+        verdict = verdict_on(reply.content)
         used, why = _way(session, said)
         waiting = await review(session, asks=attended and sys.stderr.isatty() and not as_json)
         if as_json:
@@ -154,6 +155,7 @@ async def _run(
                 "reply": reply.body,
                 "journal": str(session.journal),
                 "status": status,
+                "verdict": verdict_json(verdict),
                 "bound": _bound_of(reply),
                 "mode": used,
                 "why": why,
@@ -163,16 +165,18 @@ async def _run(
                 "undecided": [undecided.to_json(one) for one in decided],
             }
             print(json.dumps(report, ensure_ascii=False))
-        elif status == "done":
+        elif reply.content.status == "ok":
             print(reply.body)
-        if status != "done" and not as_json:
-            raise IactError(_why_not(session, reply))
-        if status != "done":
-            raise _Failed(reply.body)
+        if outcome == "failed":
+            raise _Failed(reply.body) if as_json else IactError(_why_not(session, reply))
         if by_a_small_model(reply, session.records()):
             print(f"note: {_BY_THE_SMALL_MODEL}", file=sys.stderr)
+        if reply.content.status == "ok" and (told := ending.note(verdict)):
+            print(f"note: {told}", file=sys.stderr)
         print(f"journal: {session.journal}", file=sys.stderr)
-        return 0
+        if reply.content.status != "ok":
+            print(f"iact: {reply.body if as_json else _why_not(session, reply)}", file=sys.stderr)
+        return ending.EXIT[outcome]
 
 
 HELD: Final = 3
@@ -198,6 +202,12 @@ def tell_held(session: Session, *, as_json: bool, decided: Sequence[Undecided] =
         file=sys.stderr,
     )
     return HELD
+
+
+def _status_of(reply: Reply) -> str:
+    """How a message was answered, in one word: as its plan ended, if it was worked on as a plan."""
+    word = reply.plan if reply.plan and reply.status == "ok" else reply.status
+    return _STATUS.get(word, word)
 
 
 def _way(session: Session, said: Record) -> tuple[Way, str]:

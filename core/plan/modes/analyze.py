@@ -22,6 +22,7 @@ class Analyze(Mode):
     """At most `rounds` analyses, and `rounds` - 1 replans of its own."""
 
     name = "analyze"
+    judges = True
     reports = True
     replans = False
     on_interjection = "replan"

@@ -16,6 +16,7 @@ from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKin
 from iact.core.plan.questions import Situation
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import levels
+from iact.core.plan.verdict import Judgement
 from iact.core.ports import JSON
 
 
@@ -50,6 +51,8 @@ class Mode:
     """
 
     name = "static"
+    judges = False
+    """Whether a model is asked whether the goal is reached."""
     patches = True
     replans = True
     agents = True
@@ -57,6 +60,8 @@ class Mode:
     on_interjection: Literal["reflect", "replan"] = "reflect"
     max_calls: int | None = None
     max_replans: int | None = None
+    judgement: Judgement | None = None
+    """What the answer to its own question said about whether the goal is reached."""
     opens = False
     """Whether it begins with its own question, even if the steps are written already."""
 
@@ -85,6 +90,11 @@ class Mode:
         return ReflectionAnswer(
             "conclude" if analysis.achieved else "continue", analysis.reasoning, answer=analysis.final_answer
         )
+
+    @property
+    def distrust(self) -> str:
+        """Why its results can't be trusted, as a sentence; empty if they can, or if it does not tell."""
+        return ""
 
     @property
     def assumed(self) -> Sequence[str]:

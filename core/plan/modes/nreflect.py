@@ -11,6 +11,7 @@ class NReflect(Mode):
     """At most one reflection for every `n` ended nodes, and a last one over what remains."""
 
     name = "nreflect"
+    judges = True
     reports = True
     replans = False
 

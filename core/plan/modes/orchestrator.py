@@ -17,6 +17,7 @@ class Orchestrator(Mode):
     """An observer per result; one reflection is always kept for the end."""
 
     name = "orchestrator"
+    judges = True
     reports = True
     replans = False
 

@@ -38,6 +38,7 @@ from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKin
 from iact.core.plan.questions import Situation
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import PlanInvalid, check, effective_impact
+from iact.core.plan.verdict import Judgement
 from iact.core.ports import JSON
 from iact.core.records.parts import PlanBounds
 
@@ -375,6 +376,7 @@ class Profile(Mode):
     """
 
     name = "profile"
+    judges = True
     patches = False
     replans = False
     agents = False
@@ -613,6 +615,13 @@ class Profile(Mode):
         self._reported = True
         return DueThought("own", reason="report", final=True)
 
+    @property
+    def distrust(self) -> str:
+        found = self.verification
+        if found is None or found.status != "unsound" or self._above is not None:
+            return ""
+        return f"The results can't be trusted: {'; '.join(found.issues)}."
+
     def falls_back(self) -> bool:
         """If `auto` chose the profile, ask for a plan without one, and have it judged."""
         if self._climb:
@@ -655,7 +664,9 @@ class Profile(Mode):
         parts = (
             text_part(
                 "task",
-                "Answer the task from these results only. After each claim name its step in square brackets, like [a]; the "
+                "Answer the task from these results only. In the first line: `reached: yes`, `reached: partly` or `reached: no`, "
+                "and after a comma why: whether the results show that the task is done. Then the answer, without a word about "
+                "that line. After each claim name its step in square brackets, like [a]; the "
                 "brackets are taken out before a person reads it.",
             ),
             *told,
@@ -702,7 +713,9 @@ class Profile(Mode):
     def _report(self, state: PlanState, text: str | None) -> str | None:
         """The report as a person reads it: without the ids of the steps that its claims rest on."""
         if text is None or is_empty(text):
+            self.judgement = Judgement("unreadable")
             return None
+        self.judgement, text = answers.report(text)
         self._unsupported = _uncited(text, state.in_state("executed"))
         return _CITED.sub(
             lambda found: "" if _is_citation(found["ids"], state.nodes) else found[0], text

@@ -16,6 +16,7 @@ class Reflect(Mode):
     """A barrier after each wave."""
 
     name = "reflect"
+    judges = True
     reports = True
     replans = False
 

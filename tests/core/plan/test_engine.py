@@ -128,7 +128,9 @@ def test_an_exception_is_a_result_and_never_a_hang() -> None:
     assert states(result) == {"a": "failed", "b": "executed", "c": "skipped"}
     assert "boom" in result.nodes["a"].error
     assert result.status == "partial"
-    assert result.missing == {"c": "It waited for what did not succeed: a is failed."}
+    assert result.missing["a"] == result.nodes["a"].error
+    assert result.missing["c"] == "It waited for what did not succeed: a is failed."
+    assert result.missing.keys() == {"a", "c"}
     assert result.result == "b"
 
 
@@ -304,7 +306,8 @@ def test_cancel_lets_running_nodes_finish_or_not(abort: bool, first: str) -> Non
         engine = PlanEngine(read_plan(CHAIN, id="p"), runner=runner, clock=VirtualClock())
         result = await drive(engine, (0.5, lambda: engine.cancel(abort=abort)))
         assert states(result) == {"a": first, "b": "cancelled", "c": "cancelled"}
-        assert result.status == ("failed" if abort else "partial")
+        assert (result.status, result.verdict.by) == ("stopped", "person")
+        assert result.verdict.reached == ("no" if abort else "partly")
         assert runner.active == 0
 
     run(scene())

@@ -239,7 +239,11 @@ def test_analyze_stops_with_its_rounds_or_with_confidence(replies: list[str], an
     assert "The goal was not reached." in asker.asked[-1].text
     assert "a: a" in str(result.result), "nobody could report it"
     assert (result.status, result.to_json()["achieved"]) == ("partial", False)
-    assert result.shortfall == ("not yet" if "not yet" in replies[0] else "The reply could not be read.")
+    verdict = result.verdict
+    if "not yet" in replies[0]:
+        assert (verdict.reached, verdict.because, verdict.by) == ("no", "not yet", "judge")
+    else:
+        assert (verdict.reached, verdict.by) == ("unknown", "nobody")
 
 
 @pytest.mark.parametrize("mode", [Reflect, NReflect, Orchestrator, Analyze])
@@ -345,8 +349,8 @@ def test_an_interjection_blocks_what_has_not_started_until_its_verdict(
         assert "Wait: only port 22." in asker.asked[0].text
         assert result.nodes["interjection-1"].started == pytest.approx(3)
         ended_by_person = "conclude" in reply
-        assert result.status == ("partial" if ended_by_person else "concluded")
-        assert bool(result.shortfall) == ended_by_person
+        assert result.status == ("stopped" if ended_by_person else "concluded")
+        assert (result.verdict.outcome == "stopped") == ended_by_person
 
     run(scene())
 

@@ -49,7 +49,7 @@ def profiled(
     asker = ScriptedAsker(
         {
             "profile": [json.dumps(profile)],
-            "reason": ["The file says x [read]."],
+            "reason": ["reached: yes\n\nThe file says x [read]."],
             **{k: [v] for k, v in replies.items()},
         }
     )

@@ -78,7 +78,10 @@ def test_a_patch_stands_in_for_what_failed() -> None:
     )
     runner = ScriptedRunner({"a": StepFailure("raised", "No such host."), "a3": StepSuccess({"v": 7})})
     result = run(engine(asker, runner).run())
-    assert result.status == "concluded"
+    assert (result.status, result.verdict.reached) == ("partial", "unknown"), (
+        "nobody judged what ran in its place"
+    )
+    assert result.verdict.replaced == {"a": ("a2", "a3")}
     assert runner.fired == ["a", "a2", "a3", "b", "c"]
     assert result.nodes["b"].output == {"x": 7}
     assert result.nodes["a"].state == "failed"
@@ -100,7 +103,9 @@ def test_a_patch_can_leave_a_step_out_unless_its_value_is_needed() -> None:
     fine = run(
         engine(asker, ScriptedRunner({"a": StepSuccess({"v": 1}), "b": StepFailure("raised", "no")})).run()
     )
-    assert fine.status == "concluded"
+    assert (fine.status, fine.verdict.reached) == ("partial", "unknown"), (
+        "nobody judged whether it was needed"
+    )
     assert states(fine)["c"] == "executed"
 
 
@@ -115,7 +120,8 @@ def test_a_replan_comes_last_and_its_planner_may_correct_itself_once() -> None:
     runner = ScriptedRunner({"a": StepFailure("raised", "no")})
     result = run(engine(asker, runner).run())
     assert asker.kinds == ["patch", "replan", "correct"]
-    assert result.status == "concluded"
+    assert (result.status, result.verdict.reached) == ("partial", "unknown")
+    assert result.verdict.replaced == {"a": ("d", "b-v2"), "b": ("b-v2",), "c": ("d", "b-v2")}
     assert runner.fired == ["a", "d", "b-v2"]
     last = result.versions[-1]
     assert last.drop == ("b", "c")
@@ -128,7 +134,7 @@ def test_without_anybody_to_ask_what_is_there_comes_back() -> None:
     result = run(engine(ScriptedAsker(), runner).run())
     assert result.status == "partial"
     assert result.nodes["a"].state == "executed"
-    assert list(result.missing) == ["c"]
+    assert list(result.missing) == ["b", "c"]
     assert any("Nobody answers." in one for one in result.warnings)
 
 

@@ -172,11 +172,11 @@ def test_stop_typed_to_the_root_reaches_the_plan(tmp_path: Path) -> None:
     assert "after" not in scene.texts
     assert dict(changes(scene.records))["a"] == "executed"
     told = heard(scene.session)
-    assert "The goal counts as not reached: The user asked for it." in told
-    assert told.index("The plan came back partial") < told.index("Stop!")
+    assert "It was stopped. The user asked for it." in told
+    assert told.index("The plan was stopped") < told.index("Stop!")
     ending = run_of(scene.session).ending
     assert ending is not None
-    assert (ending.status, ending.shortfall) == ("partial", "The user asked for it.")
+    assert (ending.status, ending.verdict.because) == ("stopped", "The user asked for it.")
 
 
 def test_an_interrupt_of_the_root_ends_what_runs_as_well(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_after_conclude_nothing_starts_whatever_is_thought_later(tmp_path: Path,
 
     scene = asyncio.run(main())
     assert set(scene.texts) == {"held"}
-    assert "The plan came back partial" in heard(scene.session)
+    assert "The plan was stopped" in heard(scene.session)
 
 
 # --- what is so ---------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def test_a_goal_that_was_not_reached_is_partial_with_the_reason(tmp_path: Path) 
     report = session.view.plan_result("/audit")
     assert (report["status"], report["achieved"], report["confidence"]) == ("partial", False, 0.9)
     assert report["reason"] == "The log ends too early."
-    assert "The goal counts as not reached: The log ends too early." in heard(session)
+    assert "Its goal is not reached. The log ends too early." in heard(session)
     reply = next(one for one in records if one.kind == "reply" and one.agent == "/audit")
     assert reply.fields["shortfall"] == "The log ends too early."
 
@@ -392,7 +392,7 @@ def test_a_failed_step_of_a_plan_that_has_ended_is_tried_again_with_what_needed_
     assert [text for _, _, text in world.done].count("one") == 1, "what succeeded is not done again"
     ending = run_of(session).ending
     assert ending is not None
-    assert (ending.status, ending.missing) == ("concluded", {})
+    assert (ending.status, ending.verdict.missing) == ("concluded", None)
 
 
 def test_a_plan_is_kept_and_used_by_name(tmp_path: Path) -> None:

@@ -138,7 +138,10 @@ function timed(text, since, now) {
 export function endedAs(node) {
   switch (node.ended) {
     case "partial": return t("some steps failed");
-    case "failed": return t("did not reach its goal");
+    case "failed": case "not_reached": return t("did not reach its goal");
+    case "partly": return t("goal reached in part");
+    case "unknown": return t("not known whether its goal is reached");
+    case "stopped": return t("stopped");
     case "tokens": return t("token limit reached");
     case "turns": return t("limit of turns reached");
     case "money": return t("budget of money reached");

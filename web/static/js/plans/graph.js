@@ -334,9 +334,11 @@ function diagnosis(step, version, states) {
 }
 
 /** @param {NonNullable<PlanFacts["ending"]>} ending */
-function outcome({ status, shortfall, bound }) {
-  const words = { concluded: t("It finished: its goal is reached."), partial: t("It finished, but some steps failed."), failed: t("It failed."), cancelled: t("It was cancelled.") }[status] ?? readable(status);
-  return [words, shortfall && t("Its goal was not reached: {shortfall}", { shortfall }), bound && t("It reached its limit of {bound}.", { bound })].filter(Boolean).join(" ");
+function outcome({ status, reached, by, shortfall, bound }) {
+  const said = { yes: t("It finished: its goal is reached."), partly: t("Its goal is reached in part."), no: t("Its goal is not reached."), unknown: t("Whether its goal is reached is not known.") }[reached];
+  const before = { concluded: t("It finished: its goal is reached."), partial: t("It finished, but some steps failed."), failed: t("It failed."), cancelled: t("It was cancelled.") }[status];
+  const words = by === "person" && reached !== "yes" ? t("It was stopped.") : (said ?? before ?? readable(status));
+  return [words, shortfall, bound && t("It reached its limit of {bound}.", { bound })].filter(Boolean).join(" ");
 }
 
 /**

@@ -40,7 +40,7 @@ import { t } from "../base/language.js";
  * @property {boolean} paused
  * @property {Set<string>} held steps that a person has paused
  * @property {Answer[]} answers
- * @property {{status: string, shortfall: string, confidence: number|null, bound: string, missing: [string, string][], notes: string[]}|null} ending
+ * @property {{status: string, reached: string, by: string, shortfall: string, confidence: number|null, bound: string, missing: [string, string][], notes: string[]}|null} ending
  * @property {Set<string>} copies steps that raced in a copy of the workspace
  * @property {[string, string][]} profile the facts of a profiled plan, by name
  *
@@ -107,7 +107,8 @@ export function factsOfPlan(records) {
       control(facts, fields);
     } else if (record.kind === "reply") {
       facts.awaited = false;
-      facts.ending = { status: String(fields.plan || fields.status || ""), shortfall: String(fields.shortfall ?? ""), confidence: fields.confidence ?? null,
+      const { reached = "", by = "" } = fields.verdict ?? {};
+      facts.ending = { status: String(fields.plan || fields.status || ""), reached, by, shortfall: String(fields.shortfall ?? ""), confidence: fields.confidence ?? null,
         bound: String(fields.ended_by ?? "").replaceAll("_", " "), missing: Object.entries(fields.missing ?? {}).map(([id, why]) => [id, String(why)]),
         notes: list(fields.warnings).map(String) };
     }

@@ -218,6 +218,15 @@
  * @property {number} completion
  * @property {boolean} [estimated]
  *
+ * How the work on a goal ended.
+ * @typedef {object} Verdict
+ * @property {"yes"|"partly"|"no"|"unknown"} reached
+ * @property {string} [because] The reason, in a sentence.
+ * @property {Record<string, string>|null} [missing] What is lacking, by step, and why.
+ * @property {Record<string, (string)[]>|null} [replaced] Steps that others were carried out in place of, and which.
+ * @property {(string)[]} [unchecked] Steps that changed something and whose results nothing but the absence of an error speaks for.
+ * @property {"judge"|"person"|"steps"|"check"|"bound"|"nobody"} [by]
+ *
  * A period in which an agent waited for its model's endpoint, in milliseconds, and the reason, for people.
  * @typedef {object} Wait
  * @property {"limited"|"retrying"|"stalled"|"slot"} state
@@ -299,7 +308,8 @@
  * @property {(Wait)[]} [waits] What delayed the reply of the model's endpoint: failed attempts, a rate limit, silence.
  * @property {boolean} [asks] Whether a child asks its caller something, instead of an answer.
  * @property {number} [of] The turn in which the text was written, if it was a turn first: actions were done beside it, or its agent was asked whether it is its answer.
- * @property {""|"concluded"|"partial"|"failed"} [plan] How a plan ended that was not stopped; for the root, the plan whose report it passes on.
+ * @property {""|"concluded"|"partial"|"failed"|"stopped"} [plan] How a plan ended that was not cancelled; for the root, the plan whose report it passes on.
+ * @property {Verdict|null} [verdict] Whether the plan's goal was reached, and why; for the root, as with `plan`.
  * @property {unknown} [answer] The plan's answer, if a model gave one. Otherwise the results of its last steps are the answer.
  * @property {Record<string, string>|null} [missing] Steps of the plan that produced nothing, and why.
  * @property {string} [ended_by] The bound that ended the plan.
