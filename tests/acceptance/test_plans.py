@@ -302,7 +302,7 @@ def test_a_step_is_paused_from_the_command_line_and_stop_said_to_the_root_holds(
         answered(spoken)
         reply = next(one for one in spoken.records() if one.kind == "reply" and one.agent == "/audit")
     assert (spoken.workspace / "effects").read_text() == "held\nother\n"
-    assert (reply.text("plan"), reply.text("shortfall")) == ("partial", "The user said stop.")
+    assert (reply.text("plan"), reply.text("shortfall")) == ("stopped", "The user said stop.")
     assert states(replayed(product, spoken.folder))["later"] == "skipped"
 
 
