@@ -38,6 +38,17 @@ _NAMES: Final[dict[Kind, tuple[str, str]]] = {
 REGISTRY_IMAGE = "python:3.12-slim"
 """The system to use if an image registry answers; whichever registry the engine is set up for."""
 
+_COMPLETE: Final = (
+    "set -e; apt-get update -q; apt-get install -q -y --no-install-recommends "
+    f"{' '.join(name for name in debian_root.PACKAGES if not name.startswith('python3'))}; "
+    "pip install -q --no-cache-dir --disable-pip-version-check --root-user-action=ignore pytest; "
+    "rm -rf /var/lib/apt/lists/* /tmp/*"
+)
+"""What is run in that system, with a network: agents are told that it has the programs of the one from packages."""
+
+_COMPLETING: Final = 600
+"""Seconds that this may take. It takes half a minute."""
+
 _KEPT: Final[dict[Kind, int]] = {"base": 4, "more": 4, "workshop": 2}
 """How many images of each kind are kept, so that a few versions of the program can alternate."""
 
@@ -212,16 +223,11 @@ def _system(
 
 
 def _pull(client: docker.DockerClient, report: Report, *, required: bool) -> bool:
-    """Fetch the system from a registry. False if none answers soon and it is not `required`."""
+    """Fetch the system from a registry, and complete it. False if that fails and it is not `required`."""
     report("building the sandbox's base image: 1 of 3, asking the image registry")
-    repository, _, tag = REGISTRY_IMAGE.rpartition(":")
     try:
-        with closing(connect(timeout=_REGISTRY_PATIENCE)) as asking:
-            for line in asking.api.pull(repository, tag=tag, stream=True, decode=True):
-                if "error" in line:
-                    raise APIError(str(line["error"]))
-        name, tag = _system_tag("registry").split(":")
-        return bool(client.images.get(REGISTRY_IMAGE).tag(name, tag=tag))
+        _fetch()
+        _complete(client)
     except EngineFailure as error:
         if not required:
             return False
@@ -229,6 +235,49 @@ def _pull(client: docker.DockerClient, report: Report, *, required: bool) -> boo
             f"No image registry provided {REGISTRY_IMAGE} ({_short(error)}); on Debian or Ubuntu, run "
             "`sudo iact image build --from debian`."
         ) from error
+    except SandboxUnavailable:
+        if required:
+            raise
+        return False
+    return True
+
+
+def _fetch() -> None:
+    """Have the engine pull the system of the registry."""
+    repository, _, tag = REGISTRY_IMAGE.rpartition(":")
+    with closing(connect(timeout=_REGISTRY_PATIENCE)) as asking:
+        for line in asking.api.pull(repository, tag=tag, stream=True, decode=True):
+            if "error" in line:
+                raise APIError(str(line["error"]))
+
+
+def _complete(client: docker.DockerClient) -> None:
+    """Add the programs that every system of ours has to the one from the registry.
+
+    Raises:
+        SandboxUnavailable: they can't be fetched.
+    """
+    container = client.containers.create(
+        REGISTRY_IMAGE,
+        command=["sh", "-c", _COMPLETE],
+        name=f"iact-image-{uuid.uuid4().hex[:12]}",
+        environment={"DEBIAN_FRONTEND": "noninteractive"},
+        security_opt=["no-new-privileges"],
+        user="0:0",
+    )
+    try:
+        container.start()
+        if container.wait(timeout=_COMPLETING)["StatusCode"] != 0:
+            said = container.logs(tail=3).decode("utf-8", "replace").strip().splitlines()
+            raise SandboxUnavailable(
+                f"The programs of the sandbox can't be added to {REGISTRY_IMAGE} ({said[-1] if said else 'no reason given'}); "
+                "on Debian or Ubuntu, run `sudo iact image build --from debian`."
+            )
+        name, tag = _system_tag("registry").split(":")
+        container.commit(name, tag=tag)
+    finally:
+        with suppress(*EngineFailure):
+            container.remove(force=True, v=True)
 
 
 def _add(
@@ -302,7 +351,9 @@ def _python_of(client: docker.DockerClient, system: str) -> str:
 
 def _system_tag(source: Source, recipe: Recipe = PLAIN) -> str:
     debian = source == "debian"
-    made_from = debian_root.digest(recipe) if debian else payload.digest_of([(REGISTRY_IMAGE, b"")])
+    made_from = (
+        debian_root.digest(recipe) if debian else payload.digest_of([(REGISTRY_IMAGE, _COMPLETE.encode())])
+    )
     return f"{_NAMES[recipe.kind][1]}:{made_from[:12]}"
 
 

@@ -64,6 +64,29 @@ def test_no_registry_is_a_clear_sentence(
         image.ensure(engine, print, source="registry")
 
 
+def test_the_system_of_a_registry_gets_the_programs_that_agents_are_told_of(
+    engine: docker.DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The image of this machine plays the registry's; what is added to it leaves a mark."""
+    assert {"git", "jq"} <= {*image._COMPLETE.split()}
+    assert "pytest" in image._COMPLETE
+    monkeypatch.setattr(image, "_fetch", lambda: None)
+    monkeypatch.setattr(image, "REGISTRY_IMAGE", image.ensure(engine, print).reference)
+
+    monkeypatch.setattr(image, "_COMPLETE", "echo no mirror answers; exit 7")
+    with pytest.raises(SandboxUnavailable, match=r"can't be added to .*no mirror answers.*--from debian"):
+        image._pull(engine, print, required=True)
+    assert not image._pull(engine, print, required=False)
+
+    monkeypatch.setattr(image, "_COMPLETE", "echo added > /usr/bin/added")
+    made = image._system_tag("registry")
+    try:
+        assert image._pull(engine, print, required=True)
+        assert engine.containers.run(made, ["cat", "/usr/bin/added"], remove=True) == b"added\n"
+    finally:
+        engine.images.remove(made, force=True)
+
+
 @pytest.mark.parametrize(
     ("name", "kept"),
     [
