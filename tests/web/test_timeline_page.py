@@ -54,7 +54,7 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
             for key in ("ArrowDown", "ArrowRight"):
                 await page.keyboard.press(key)
             bar = page.locator(".bar:focus")
-            await expect(bar).to_have_attribute("aria-label", re.compile(r"^tool: shell\.run, \d+ m?s, "))
+            await expect(bar).to_have_attribute("aria-label", re.compile(r"^tool: shell\.run, [\d.]+ m?s, "))
             n = await bar.get_attribute("data-n")
             await page.keyboard.press("Enter")
             await expect(page.locator("[data-role=agent-name]")).to_have_text("/zlib")
