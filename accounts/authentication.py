@@ -8,7 +8,7 @@ one that is present decides: a cookie does not make up for an invalid token.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Final
@@ -65,6 +65,21 @@ class AuthenticationRules:
         return request.peer
 
 
+_GROUP: Final = "group:"
+"""Before the name of a group in the list of admins. A person may be named as a group is, and is not the group."""
+
+
+def _split(admins: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """The groups and the people in a list of admins, by the keys of their names."""
+    groups, names = set(), set()
+    for one in admins:
+        if one.startswith(_GROUP):
+            groups.add(name_key(one.removeprefix(_GROUP)))
+        else:
+            names.add(name_key(one))
+    return frozenset(groups), frozenset(names)
+
+
 class Authentication:
     """Implements `web.ports.People`. `owner_of`: the owner of a session, for administrators who may see all
     sessions."""
@@ -77,7 +92,9 @@ class Authentication:
     ) -> None:
         self._accounts = accounts
         self._owner_of = owner_of
-        self._admins = frozenset(name_key(one) for one in rules.admins)
+        groups, names = _split(rules.admins)
+        self._admins = names
+        self._admin_groups = groups
         self._told: dict[str, float] = {}
         self.rules: Final = rules
 
@@ -175,9 +192,13 @@ class Authentication:
         return Principal(user="", link=link.id, scopes=_LINK_SCOPES, key=f"link {link.id}")
 
     def _is_admin(self, user: User) -> bool:
+        if user.role == "admin" or name_key(user.name) in self._admins:
+            return True
+
+        # Only a proxy or a provider says who is in which group; groups that are kept here are for sharing.
         told = self.rules.authenticator in ("header", "oidc")
-        groups = frozenset(name_key(one) for one in user.groups) if told else frozenset[str]()
-        return user.role == "admin" or not self._admins.isdisjoint({name_key(user.name), *groups})
+        groups = [name_key(group) for group in user.groups] if told else []
+        return not self._admin_groups.isdisjoint(groups)
 
     def _as_admin(self, who: Principal, session: str) -> SharedSession | None:
         owner = self._owner_of(session)

@@ -229,7 +229,7 @@ class AccountSettings(BaseModel):
     days: float = Field(default=14, gt=0, le=366, description="days after its last use until a sign-in ends")
     admins: tuple[str, ...] = Field(
         default=(),
-        description="names of users who are admins; with `oidc` and `header`, also names of groups",
+        description="users who are admins, by name; with `oidc` and `header` also groups, as `group:NAME`",
     )
     create: bool = Field(
         default=True,

@@ -20,6 +20,7 @@ from iact.accounts.rights import Principal, Right
 from iact.core.errors import MemoryUnavailable, UsageError
 from iact.core.ports import JSON, Memory
 from iact.core.records.calls import ClearanceAsk
+from iact.core.records.control import Lockdown as LockdownRecord
 from iact.core.records.dialogue import Upload as Uploaded
 from iact.core.records.record import Record
 from iact.core.session.consent import question_digest
@@ -385,7 +386,20 @@ async def _restore(client: Client, message: requests.Restore) -> answers.Recorde
 
 async def _lockdown(client: Client, message: requests.Lockdown) -> answers.Recorded:
     session = await client.session()
+    if not message.value and _lockdown_of_others(session.records(), client.who.name):
+        client.demand("own")
     return {"n": (await session.lockdown(message.value)).n}
+
+
+def _lockdown_of_others(records: Sequence[Record], name: str) -> bool:
+    """Whether anybody but the person `name` has turned tools off since they were last on."""
+    for record in reversed(records):
+        match record.content:
+            case LockdownRecord(value=False):
+                return False
+            case LockdownRecord(who=who) if who != name:
+                return True
+    return False
 
 
 async def _open(client: Client, message: requests.Open) -> answers.Nothing:

@@ -20,6 +20,7 @@ from iact.core.session.review import counts
 from iact.web.downloads import Content
 from iact.web.ports import Runtime, Session
 from iact.web.safe_text import shortened, visible
+from iact.web.shared_view import SharedView
 from iact.web.stored_session import StoredSession
 from iact.web.wire import answers, requests
 from iact.web.zip_stream import zipped
@@ -51,9 +52,11 @@ _TABLES: Final = {".csv": ",", ".tsv": "\t"}
 class FileMessages:
     """The files of the watched session, for one client."""
 
-    def __init__(self, session: Session, browser: FileBrowser) -> None:
+    def __init__(self, session: Session, browser: FileBrowser, *, frozen: bool = False) -> None:
         self._session = session
         self.browser = browser
+        self._frozen = frozen
+        """Whether the session is shown as it was at its last record, so that the present is not shown."""
         self._one = asyncio.Lock()
 
     @staticmethod
@@ -67,7 +70,12 @@ class FileMessages:
             overlay=overlay,
             foreign=isinstance(session, StoredSession) and bool(session.foreign or session.example),
         )
-        return FileMessages(session, browser)
+        frozen = isinstance(session, SharedView) and session.shows.at is not None
+        return FileMessages(session, browser, frozen=frozen)
+
+    def _now(self, at: int | None) -> bool:
+        """Whether the present is meant, of which nothing but the folder knows."""
+        return at is None and not self._frozen
 
     def records(self, at: int | None) -> Sequence[Record]:
         """All records up to `at`.
@@ -84,7 +92,7 @@ class FileMessages:
         """The files, and the last record that changed each."""
         records = self.records(at)
         async with self._one:
-            found = await asyncio.to_thread(self.browser.look, records, now=at is None)
+            found = await asyncio.to_thread(self.browser.look, records, now=self._now(at))
             return found, await asyncio.to_thread(self._last, records)
 
     async def changes(self, at: int | None) -> Sequence[VersionChange]:
@@ -97,11 +105,14 @@ class FileMessages:
         """One file."""
         records = self.records(at)
         async with self._one:
-            return await asyncio.to_thread(self.browser.find, records, path, now=at is None)
+            return await asyncio.to_thread(self.browser.find, records, path, now=self._now(at))
 
     async def named(self, texts: Sequence[requests.Mentioned]) -> list[answers.NamedFiles]:
         """Which words of texts are files, and as of which record."""
         records = self.records(None)
+        if self._frozen and not self.browser.keeps:
+            return []  # only the present would tell which words are files
+
         async with self._one:
             return await asyncio.to_thread(lambda: [*self._named(records, texts)])
 

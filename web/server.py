@@ -13,7 +13,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from http import HTTPStatus
@@ -42,6 +42,14 @@ from iact.web.tokens import AccessTokens
 from iact.web.unverified_connections import UnverifiedConnections
 
 MAX_SOCKETS: Final = 64
+"""The most websockets of a server with one user, whose pages and commands they all are."""
+MAX_SOCKETS_OF_ALL: Final = 1024
+"""The most websockets of a server with accounts."""
+MAX_PER_PERSON: Final = 48
+MAX_PER_LINK: Final = 16
+MAX_OF_LINKS: Final = 256
+"""The most websockets of all links together, so that nobody who only has links shuts people out."""
+MAX_LINKS_PER_ADDRESS: Final = 32
 MAX_CONNECTIONS: Final = 512
 """The most connections of clients that have not authenticated yet; `MAX_PER_PEER`: from one address."""
 
@@ -67,6 +75,8 @@ class _GuardedConnection(ServerConnection):
     unverified: UnverifiedConnections[ServerConnection]
     who: Principal | None = None
     """Who sent its request, once that was judged."""
+    peer: str = ""
+    """The address that it comes from, once its request was judged."""
     seconds: float
     """How long its request may take to arrive. The library's own limit would end long downloads, too."""
 
@@ -354,8 +364,10 @@ class PageServer:
                 return self._file(path, request.path.partition("?")[2], packed=packed)
             case safety.WantsSocket(who):
                 assert isinstance(connection, _GuardedConnection)
-                connection.who = who
-                return self._room()
+                refused = self._room(who, asked.peer)
+                if refused is None:
+                    connection.who, connection.peer = who, asked.peer
+                return refused
 
     async def _probed(self) -> str:
         """Why no new work is accepted. More than one request a second shares one check."""
@@ -403,10 +415,22 @@ class PageServer:
             return _response(200, asset.packed, asset.media, [("Content-Encoding", "gzip"), *headers])
         return _response(200, asset.content, asset.media, headers)
 
-    def _room(self) -> Response | None:
-        if self._server is not None and len(self._server.connections) >= MAX_SOCKETS:
-            return _refusal(503, "Too many clients are connected; close one and try again.")
-        return None
+    def _room(self, who: Principal, peer: str) -> Response | None:
+        """Refuse one more websocket of this client, if it has too many, or if there are too many of all clients."""
+        if self._server is None:
+            return None
+
+        guarded = [one for one in self._server.connections if isinstance(one, _GuardedConnection)]
+        others = [(one.who, one.peer) for one in guarded if one.who is not None]
+        if not self.accounts:
+            full = len(others) >= MAX_SOCKETS
+        elif who.link:
+            full = _too_many_of_links(others, who, peer)
+        else:
+            own = sum(other.user == who.user and not other.link for other, _ in others)
+            full = own >= MAX_PER_PERSON or len(others) >= MAX_SOCKETS_OF_ALL
+
+        return _refusal(503, "Too many clients are connected; close one and try again.") if full else None
 
     def _complete(self, connection: ServerConnection, request: Request, response: Response) -> None:
         """Add the safety headers to the library's own refusals, too."""
@@ -414,6 +438,20 @@ class PageServer:
             for name, value in safety.SECURITY_HEADERS:
                 if name not in response.headers:
                     response.headers[name] = value
+
+
+def _too_many_of_links(others: Sequence[tuple[Principal, str]], who: Principal, peer: str) -> bool:
+    """Whether the holder of a link at the address `peer` must close a websocket first."""
+    of_links = [(other, place) for other, place in others if other.link]
+    same_link = sum(other.link == who.link for other, _ in of_links)
+    same_address = sum(place == peer for _, place in of_links)
+    bounds = (
+        (same_link, MAX_PER_LINK),
+        (same_address, MAX_LINKS_PER_ADDRESS),
+        (len(of_links), MAX_OF_LINKS),
+        (len(others), MAX_SOCKETS_OF_ALL),
+    )
+    return any(count >= most for count, most in bounds)
 
 
 class PeopleOptions(TypedDict, total=False):

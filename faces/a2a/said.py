@@ -12,7 +12,6 @@ from google.protobuf.json_format import MessageToDict
 
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
-from iact.core.session import consent
 from iact.core.session.session import Session
 from iact.faces import conversation
 
@@ -49,6 +48,8 @@ async def hand_over(session: Session, message: Message) -> None:
 async def answer(session: Session, message: Message, waiting: Sequence[Record]) -> None:
     """Answer questions of a session: the only waiting one with a word, or any of them by number, as data.
 
+    A yes names the digest of what the client was shown, because another question may wait by now.
+
     Raises:
         UsageError: the message is not an answer, or it is unclear to which question.
     """
@@ -65,12 +66,24 @@ async def answer(session: Session, message: Message, waiting: Sequence[Record]) 
         elif said := _words(part):
             if len(waiting) != 1:
                 raise UsageError(f"Several questions wait. {_AS_DATA}")
-            # A word names no question: it means the only one of the task, which the client was shown.
-            seen = consent.question_digest(waiting[0])
-            given.append(conversation.ClientAnswer(waiting[0].n, seen, said))
+            given.append(conversation.ClientAnswer(waiting[0].n, *_digest_and_word(said)))
     if not given:
-        raise UsageError('The answer to a question is "allow" or "deny".')
+        raise UsageError('The answer to a question is "allow" with its digest, or "deny".')
     await conversation.answer(session, given)
+
+
+def _digest_and_word(said: str) -> tuple[str, str]:
+    """The digest and the answer in a text: `allow DIGEST`, or JSON that has it as `digest`."""
+    if not said.startswith("{"):
+        word, _, digest = said.partition(" ")
+        return digest.strip(), word
+
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        return "", said
+    seen = told.get("digest") if isinstance(told, dict) else None
+    return seen if isinstance(seen, str) else "", said
 
 
 def _words(part: Part) -> str:

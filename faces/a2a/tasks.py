@@ -28,8 +28,12 @@ from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
+<<<<<<< HEAD
 from iact.core.session.consent import question_digest
 from iact.core.session.ending import outcome_of, verdict_json, verdict_on
+=======
+from iact.core.session.consent import SHORTEST, question_digest
+>>>>>>> dd5c62dc (A frozen link is frozen in everything, groups are no people, and nobody shuts others out)
 from iact.core.session.question_text import about, told
 
 ANSWER: Final = "answer"
@@ -124,10 +128,13 @@ class TaskWords:
 
 def _question(record: Record) -> list[Part]:
     form = isinstance(record.content, FormAsk) and bool(record.content.fields)
+    digest = question_digest(record)
     answer = (
-        'data {"question", "digest", "allow", "values"}' if form else 'data {"question", "digest", "allow"}'
+        'data {"question", "digest", "allow", "values"}'
+        if form
+        else f'text "allow {digest[:SHORTEST]}" or "deny"'
     )
-    place: dict[str, JSON] = {"question": record.n, "digest": question_digest(record), "agent": record.agent}
+    place: dict[str, JSON] = {"question": record.n, "digest": digest, "agent": record.agent}
     fields = {**about(record), **place, "answer": answer}
     return [_text(told(record)), Part(data=ParseDict(fields, Value()), media_type="application/json")]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
@@ -23,11 +24,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from iact.core.errors import IactError, UsageError
 from iact.faces.http.access import Access, Visitors
+from iact.faces.http.half_open import timely_protocol
 
 Face: TypeAlias = Callable[[Access], Sequence[BaseRoute]]
 
-_MOST: Final = 256
+_MOST: Final = 512
 """The maximum number of simultaneous requests; further ones are refused."""
+_MOST_OF_ONE: Final = 64
+"""The maximum number of simultaneous requests with one credential, so that nobody shuts others out."""
 _CLOSING: Final = 5
 """Seconds that running requests have to finish when the server stops."""
 _KINDS: Final = {
@@ -108,6 +112,8 @@ class _Guard:
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
         self._app = app
         self._names = names
+        self._running: Counter[bytes] = Counter()
+        """How many requests run now, by their credential."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -124,7 +130,24 @@ class _Guard:
             if any(one.partition("://")[2] not in self._names for one in origins):
                 await error_response(403, "Pages of browsers can't ask this server.")(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+        await self._bounded(scope, receive, send)
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, unless too many run already."""
+        credential = next(
+            (value for name, value in scope.get("headers", ()) if name == b"authorization"), b""
+        )
+        if self._running.total() >= _MOST or self._running[credential] >= _MOST_OF_ONE:
+            refused = error_response(503, "Too many requests are running; end one and try again.")
+            await refused(scope, receive, send)
+            return
+
+        self._running[credential] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._running[credential] -= 1
+            self._running += Counter()  # forgets credentials that have none left
 
 
 class _Server(uvicorn.Server):
@@ -161,7 +184,7 @@ async def serving(
         )
         config = uvicorn.Config(
             guard, lifespan="off", ws="none", log_config=None, access_log=False, server_header=False,
-            limit_concurrency=_MOST, timeout_graceful_shutdown=_CLOSING,
+            http=timely_protocol(), timeout_graceful_shutdown=_CLOSING,
         )  # fmt: skip
         server = _Server(config)
         async with asyncio.TaskGroup() as group:

@@ -27,6 +27,7 @@ from a2a.types import TaskState
 from a2a.utils.errors import A2AError
 from acp import RequestError
 from acp.schema import AllowedOutcome, PermissionOption, RequestPermissionResponse, ToolCallUpdate
+from google.protobuf.json_format import MessageToDict
 from mcp import MCPError
 from mcp.client.session import ClientRequestContext
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
@@ -194,15 +195,16 @@ class Chat(Served):
 
 @dataclass(slots=True)
 class Tasks(Served):
-    """A2A, with the official SDK's client. `task`: the task that asks."""
+    """A2A, with the official SDK's client. `task`: the task that asks; `digest`: of what it asks."""
 
     task: str = ""
+    digest: str = ""
 
     async def say(self, text: str) -> str:
         return await self._send(text, context=self.session)
 
     async def answer(self, *, allow: bool) -> str:
-        return await self._send("allow" if allow else "deny", task=self.task)
+        return await self._send(f"allow {self.digest}" if allow else "deny", task=self.task)
 
     async def _send(self, text: str, *, context: str = "", task: str = "") -> str:
         try:
@@ -213,6 +215,9 @@ class Tasks(Served):
             raise Refused(f"{type(error).__name__}: {error}") from error
         self.session, self.task = made.context_id, made.id
         self.asked = made.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+        if self.asked:
+            question = MessageToDict(made.status.message.parts[1].data)
+            self.digest = question["digest"][:16]
         return test_a2a.answer(made)
 
 

@@ -174,12 +174,18 @@ async def test_a_question_waits_for_a_message_and_its_word_decides(tmp_path: Pat
                 # Nothing else is an answer, and nothing else can be said meanwhile; the question waits on.
                 with pytest.raises(InvalidParamsError, match="allow"):
                     await told(agent, request("maybe", task=asked.id))
+                for blind in ("allow", "allow 0123456789abcdef", f"allow {question['digest'][:15]}"):
+                    with pytest.raises(InvalidParamsError, match="changed since you looked"):
+                        await told(agent, request(blind, task=asked.id))
                 with pytest.raises(InvalidParamsError, match="not of this context"):
                     await told(agent, request("allow", task=asked.id, context="other"))
                 with pytest.raises(UnsupportedOperationError, match="at work"):
                     await told(agent, request("And now?", context=asked.context_id))
                 said = Part(
-                    data=ParseDict({"question": question["question"], "allow": word == "allow"}, Value())
+                    data=ParseDict(
+                        {"question": question["question"], "digest": question["digest"], "allow": True},
+                        Value(),
+                    )
                 )
                 ended = await done(agent, request(said if word == "allow" else word, task=asked.id))
                 assert (ended.id, ended.status.state, answer(ended)) == (asked.id, COMPLETED, "Done with it.")

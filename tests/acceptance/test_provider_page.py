@@ -46,7 +46,7 @@ def with_provider(product: Product, there: Provider, port: int) -> str:
         "secret": "OIDC_SECRET",
     }
     text = "\n".join(
-        ["[accounts]", *(f'{name} = "{value}"' for name, value in lines.items()), 'admins = ["ops"]']
+        ["[accounts]", *(f'{name} = "{value}"' for name, value in lines.items()), 'admins = ["group:ops"]']
     )
     (product.data / "iact.toml").write_text(f"{text}\n", encoding="utf-8")
     return url

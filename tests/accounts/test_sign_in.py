@@ -341,7 +341,7 @@ def test_a_header_counts_from_the_named_address_alone(tmp_path: Path) -> None:
             assert place.events() == [("sign-in.failed", "")]
             assert place.accounts.users.all() == []
         async with served(
-            tmp_path, "header", proxies=ours, groups_header="X-Groups", admins=frozenset(("ops",))
+            tmp_path, "header", proxies=ours, groups_header="X-Groups", admins=frozenset(("group:ops",))
         ) as place:
             ada = place.person()
             assert await ada.name() is None
@@ -363,6 +363,38 @@ def test_a_header_counts_from_the_named_address_alone(tmp_path: Path) -> None:
             assert "no account" in (await bob.http.get("/sign-in/ways")).json()["problem"]
             place.accounts.users.add("bob", by=BY)
             assert (await bob.http.get("/account")).json()["name"] == "bob"
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("admins", "name", "groups", "is_admin"),
+    [
+        (["platform-admins"], "platform-admins", "", True),
+        (["group:platform-admins"], "platform-admins", "", False),
+        (["group:platform-admins"], "group:platform-admins", "", False),
+        (["platform-admins"], "eve", "platform-admins", False),
+        (["group:platform-admins"], "ada", "staff, platform-admins", True),
+        (["group:Platform-Admins"], "ada", "platform-ADMINS", True),
+        (["group:platform-admins"], "eve", "group:platform-admins", False),
+        (["group:"], "eve", "", False),
+        (["ada", "group:ops"], "ada", "", True),
+        (["ada", "group:ops"], "eve", "ada", False),
+    ],
+)
+def test_a_person_is_not_the_group_of_their_name(
+    tmp_path: Path, admins: list[str], name: str, groups: str, is_admin: bool
+) -> None:
+    async def main() -> None:
+        ours = (ip_network("127.0.0.1"),)
+        async with served(
+            tmp_path, "header", proxies=ours, groups_header="X-Groups", admins=frozenset(admins)
+        ) as place:
+            person = place.person()
+            person.http.headers.update({"X-Forwarded-User": name, "X-Groups": groups})
+            answer = await person.http.get("/account")
+            assert answer.status_code == 401 or answer.json()["admin"] is is_admin
+            assert answer.status_code == 200 or not is_admin
 
     run(main)
 
@@ -409,7 +441,7 @@ def test_whom_the_provider_vouches_for_is_in_with_the_groups_that_it_tells(
     tmp_path: Path, there: Provider
 ) -> None:
     async def main() -> None:
-        async with served(tmp_path, "oidc", at=there, admins=frozenset(("Ops",))) as place:
+        async with served(tmp_path, "oidc", at=there, admins=frozenset(("group:Ops",))) as place:
             ada = place.person()
             address = await sent(ada)
             asked = query_of(address)
