@@ -28,12 +28,8 @@ from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
-<<<<<<< HEAD
-from iact.core.session.consent import question_digest
-from iact.core.session.ending import outcome_of, verdict_json, verdict_on
-=======
 from iact.core.session.consent import SHORTEST, question_digest
->>>>>>> dd5c62dc (A frozen link is frozen in everything, groups are no people, and nobody shuts others out)
+from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 from iact.core.session.question_text import about, told
 
 ANSWER: Final = "answer"
