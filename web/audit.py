@@ -205,6 +205,14 @@ def form_question_html(asked: FormAsk) -> Markup:
             in_full(asked.tool.name),
             code_block(exact(json.dumps(dict(asked.tool.arguments), ensure_ascii=False, indent=1))),
         )
+    if asked.by_agent:
+        return html(
+            '<section class="card asked"><header><span class="function t">A question</span></header><div class="card-body">'
+            '<p class="why"><span class="t">An agent that works on a step of the plan asks:</span></p>'
+            '<blockquote class="foreign">{}</blockquote>'
+            '<p class="why"><span class="t">Your answer goes to this agent, which then goes on.</span></p></div></section>',
+            joined(html("<p>{}</p>", in_full(line)) for line in asked.message.splitlines()),
+        )
     return html(
         '<section class="card asked"><header><span class="function">{function}</span> '
         '<span class="badge strange t">from outside</span></header><div class="card-body">'

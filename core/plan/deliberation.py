@@ -32,6 +32,7 @@ from iact.core.plan.modes.base import DueThought
 from iact.core.plan.planner import Planner, Thinking
 from iact.core.plan.protocol import QuestionKind
 from iact.core.plan.recovery import Exhausted, RecoveryRefused
+from iact.core.plan.result import gather
 from iact.core.plan.states import TERMINAL
 from iact.core.plan.verdict import STOPPED, Judgement
 from iact.core.ports import JSON
@@ -167,7 +168,16 @@ class Deliberation:
         run = self._run
         if not (run.mode.reports and run.limits.report and run.affordable):
             return False
-        return run.answer is None and bool(run.outputs()) and self._reported != self._subject()
+        if run.answer is not None or not run.outputs() or self._reported == self._subject():
+            return False
+        return not self._is_answered()
+
+    def _is_answered(self) -> bool:
+        """Whether what the last step gave is the answer: an agent wrote it for this goal, and nothing is missing beside it."""
+        run = self._run
+        ends = gather(run.state, run.superseded)
+        writers = [one for one in ends.outputs if run.state.nodes[one].node.kind == "agent"]
+        return not ends.missing and len(ends.outputs) == len(writers) == 1
 
     def _subject(self) -> tuple[str, frozenset[str]]:
         return self._run.goal, frozenset(self._run.outputs())

@@ -505,6 +505,8 @@ def replan(it: Situation, reason: str) -> Question:
 def reflect(it: Situation, message: str = "") -> Question:
     """The question of whether the evidence suffices."""
     note = f"What the person wrote just now decides first:\n{fenced(message)}" if message else ""
+    at_rest = not [record for record in work(it.state) if record.ended is None]
+    last = f"\nNothing runs and nothing is planned any more. If you conclude, write the answer itself into `answer`. {REPORT}"
     return (
         text_part("task", "Judge the evidence gathered for a goal."),
         *request(it),
@@ -520,7 +522,8 @@ def reflect(it: Situation, message: str = "") -> Question:
             "any more, each with the reason; a step that the person asked for can't be named.\n"
             "- conclude: nothing more is to be done, since the goal is reached, or since no step can reach it (`reached`). "
             "Steps that are still planned are then not done.\n"
-            "- replan: other steps are needed; say in `reason` what is missing, for whoever plans them.",
+            "- replan: other steps are needed; say in `reason` what is missing, for whoever plans them."
+            + (last if at_rest else ""),
         ),
         text_part("ways", _WAYS_OF_DATA),
     )

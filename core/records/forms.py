@@ -47,6 +47,11 @@ class FormAsk(Content):
     seconds: Outcome[float]
     """How long a person has: a setting."""
 
+    @property
+    def by_agent(self) -> bool:
+        """Whether an agent asks that works on a step of a plan, and not a module."""
+        return self.function == "CALL"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormAnswer(PersonContent):

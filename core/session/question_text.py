@@ -156,6 +156,10 @@ def form_words(agent: str, asked: FormAsk) -> str:
         shown = json.dumps(dict(asked.tool.arguments), ensure_ascii=False)
         named = _inline(f"{agent} calls {asked.tool.name}, a tool of your front end:", _SENTENCE)
         return "\n".join([named, *(f"  | {line}" for line in _lines(shown)), "You can answer in its place."])
+    if asked.by_agent:
+        named = _inline(f"An agent that works on a step of {agent} asks:", _SENTENCE)
+        goes_on = "Your answer goes to this agent, which then goes on."
+        return "\n".join([named, *(f"  | {line}" for line in _lines(asked.message)), goes_on])
     module = asked.function.split(".", 1)[0]
     lines = [
         _inline(f"{agent}: {asked.function} asks you something. These are the words of the module {module}:")

@@ -1,4 +1,4 @@
-"""Describes a message, so that `auto` can choose how to work on it: one question to a model, asked once per text.
+"""Describes a message, so that `auto` can choose how to work on it: one question to a model, asked once per text and what stands before it.
 
 The page asks while the message is still being written, to show what would be chosen; that answer also counts when the
 text is sent. A model with its own static prompt is too small to answer.
@@ -66,18 +66,18 @@ class Routing:
         live.record(record, root.path, body=answer.text)
 
     async def _about(self, text: str) -> RouteAnswer:
-        if self._known is None or self._known[0] != text:
-            answer = await self._ask(text)
-            self._known = text, answer
+        question = plan_request.question(self._live.tree, text)
+        if self._known is None or self._known[0] != question:
+            answer = await self._ask(question)
+            self._known = question, answer
             self._unsent = _sum(self._unsent, answer.usage)
         return self._known[1]
 
-    async def _ask(self, text: str) -> RouteAnswer:
+    async def _ask(self, question: str) -> RouteAnswer:
         tree = self._live.tree
         role = plan_request.asked(tree)
         if tree.roles[role].small:
             return RouteAnswer("", "The model is too small to choose a mode.", _NOTHING)
-        question = auto.question(text)
         if budget.cost_of_turn(estimate(question)) > tree.root.account.left:
             return RouteAnswer("", "The budget of tokens is used up.", _NOTHING)
         try:

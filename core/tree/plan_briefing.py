@@ -24,10 +24,12 @@ from iact.core.plan.briefing import Briefing, Exchange, KnownValue
 from iact.core.plan.contracts import as_text
 from iact.core.plan.model import PlanNode
 from iact.core.plan.prompt import UNLIMITED
+from iact.core.plan.questions import Situation
 from iact.core.ports import JSON
 from iact.core.records.parts import SeenFiles
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
+from iact.core.tree.plan_checks import Functions
 from iact.core.tree.plan_run import PlanRun, variable_of
 from iact.core.tree.tree import Tree
 
@@ -99,6 +101,28 @@ def brief(tree: Tree, run: PlanRun, caller: Agent, told: Mapping[str, Value]) ->
     values = join(value.labels for value in told.values() if in_full(tree, value) is not None)
     names = tree.shared.files | join(tree.shared.writing.values()) if run.files is not None else NOTHING
     return join([values, names, *(said.labels for said in (*shown, *words))])
+
+
+def before_choosing(tree: Tree, text: str) -> Situation:
+    """What the model reads that says what a message is like, before it is chosen how to work on it."""
+    root = tree.root
+    before, waiting = _dialogue(root)
+    shown = [*before, *waiting][-_EXCHANGES:]
+    told = root.context.told
+    seen = told.seen.files if told is not None else None
+    briefing = Briefing(
+        known=tuple(
+            KnownValue(describe(name, root.table[name])) for name, _ in root.table.listed()[:_VARIABLES]
+        ),
+        words=(text,),
+        summary=root.context.cut_note,
+        conversation=tuple(Exchange(said.who, said.text) for said in shown),
+        files=tuple(
+            f"{path(file.path)} ({size(file.size)})" for file in (seen.new if seen is not None else ())
+        ),
+        memory=root.mail.recalled or root.context.remembered,
+    )
+    return Situation(text, briefing, Functions(tree.registry("/")).all())
 
 
 def _dialogue(root: Agent) -> tuple[list[_Said], list[_Said]]:

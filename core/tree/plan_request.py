@@ -18,6 +18,7 @@ from iact.core.ports import JSON
 from iact.core.records.dialogue import Choose, Reply
 from iact.core.records.parts import Tokens
 from iact.core.tree.agent import Agent, Errand, Pending, Report
+from iact.core.tree.plan_briefing import before_choosing, window_of
 from iact.core.tree.tree import Tree
 
 _NOTED: Final = "The user had this worked on as a plan; you are told what was said, and what came of it."
@@ -27,11 +28,16 @@ def chosen(tree: Tree, errand: Errand, answer: str, usage: Tokens, failed: str) 
     """Build the record of how a message is worked on. `answer`: a model's assessment of the message."""
     text, role = errand.said.text, asked(tree)
     found = choice(tree, text, answer)
-    digest = hashlib.sha256(auto.question(text).encode("utf-8", "replace")).hexdigest()[:16]
+    digest = hashlib.sha256(question(tree, text).encode("utf-8", "replace")).hexdigest()[:16]
     return Choose(
         of=errand.said.n, mode=found.way, why=found.why, role=role, model=tree.roles[role].model, digest=digest,
         usage=usage, failed=failed,
     )  # fmt: skip
+
+
+def question(tree: Tree, text: str) -> str:
+    """The question about a message, as the model reads it that says what the message is like."""
+    return auto.question(before_choosing(tree, text), window_of(tree, asked(tree)))
 
 
 def choice(tree: Tree, text: str, answer: str) -> auto.Choice:

@@ -2,8 +2,8 @@
 
 DAG-mode documentation. A round is a plan that ran to its end. Replanning continues while the goal is not achieved, the
 confidence is below 0.8 and rounds remain. A person's message always replans and costs no round. An achieved goal is put
-into words by one more, streamed call. If that fails, the answer is the analysis's own answer, or, if the goal was not
-reached, all results one after another.
+into words by one more, streamed call, unless the analysis wrote a short answer itself. If that fails and the goal was not
+reached, the answer is all results one after another.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Analyze(Mode):
     def analyzed(self, analysis: Analysis) -> ReflectionAnswer:
         self._done += 1
         if analysis.achieved:
-            self._achieved = analysis.reasoning
+            # An answer that the analysis wrote itself needs no further call to be put into words.
+            self._achieved = None if analysis.final_answer else analysis.reasoning
             return ReflectionAnswer("conclude", analysis.reasoning, answer=analysis.final_answer)
         if analysis.confidence >= self._confident or self._done - self._free >= self._rounds:
             self._over = True

@@ -27,7 +27,8 @@ class Orchestrator(Mode):
         self._depth = 1
 
     def after(self, state: PlanState, node: str) -> DueThought | None:
-        return DueThought("observe", (node,))
+        # Where nothing is left to run, the reflection at the end sees the result and can add as much.
+        return DueThought("observe", (node,)) if open_work(state) else None
 
     def wants_reflection(self, state: PlanState, node: str) -> DueThought | None:
         self._depth = self._measured(state)

@@ -162,7 +162,7 @@ def test_orchestrator_observers_inject_cancel_and_ask_for_reflection() -> None:
     assert states(result)["e"] == "executed"
     assert result.nodes["e"].node.spawned_by == "a"
     assert states(result)["d"] == "cancelled"
-    assert asker.kinds.count("observe") == 4
+    assert asker.kinds.count("observe") == 3, "after the last step, the reflection sees its result"
     assert asker.kinds[-2:] == ["reflect", "synthesize"]
 
 
@@ -213,9 +213,29 @@ YES = json.dumps(
 MORE = ["steps: [{id: m, call: f}]"]
 
 
+REACHED = json.dumps({"achieved": True, "confidence": 0.9, "reasoning": "all there"})
+
+
+def test_what_is_answered_already_is_not_reported_once_more() -> None:
+    asker = ScriptedAsker({"analyze": [YES]})
+    result = run(made(Analyze(3), asker).run())
+    assert asker.kinds == ["analyze"], "the analysis wrote the answer itself"
+    assert result.result == json.loads(YES)["final_answer"]
+
+    text = "steps: [{id: a, call: f}, {id: w, agent: writer, task: Write the answer., after: [a]}]"
+    asker = ScriptedAsker({"analyze": [REACHED], "reflect": [GO_ON, '{"decision": "conclude"}']})
+    runner = ScriptedRunner({"w": StepSuccess("It is 42.")})
+    engine = PlanEngine(
+        read_plan(text, id="p"), runner=runner, clock=VirtualClock(), asker=asker, mode=Reflect()
+    )
+    result = run(engine.run())
+    assert asker.kinds == ["reflect", "reflect"], "an agent wrote it"
+    assert result.result == "It is 42."
+
+
 def test_analyze_replans_until_achieved_and_synthesizes_as_a_stream() -> None:
     asker = ScriptedAsker(
-        {"analyze": [no(), YES], "replan": MORE, "synthesize": ["The answer is 42."]}, pieces=3
+        {"analyze": [no(), REACHED], "replan": MORE, "synthesize": ["The answer is 42."]}, pieces=3
     )
     recorder = Recorder()
     plan = read_plan(WAVES, id="p")
