@@ -119,7 +119,7 @@ whom the first has found
 - "把这三个文件翻译成英文" → 6 steps, foreseeable
 - "Make the tests pass" → depends: what fails decides what is changed
 - "Schreib mir einen Slogan für den Laden" → 0 steps: words suffice
-- "Lade die Seite; geht das nicht, nimm die Kopie im Archiv" → 2 steps, foreseeable, branches
+- "Lade die Seite; geht das nicht, nimm die Kopie daneben" → 2 steps, foreseeable, branches
 - "Tune the query until it takes less than a second" → repeat
 - "继续" or "the other one" → plannable only if what stands above says what is meant"""
 
