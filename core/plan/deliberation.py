@@ -177,7 +177,7 @@ class Deliberation:
         run = self._run
         ends = gather(run.state, run.superseded)
         writers = [one for one in ends.outputs if run.state.nodes[one].node.kind == "agent"]
-        return not ends.missing and len(ends.outputs) == len(writers) == 1
+        return len(ends.outputs) == len(writers) == 1 and not self._gaps()
 
     def _subject(self) -> tuple[str, frozenset[str]]:
         return self._run.goal, frozenset(self._run.outputs())

@@ -124,6 +124,7 @@ _FOR_OTHERS: Final = (
     "core/plan/answers.py",
     "core/plan/briefing.py",
     "core/plan/prompt.py",
+    "core/plan/modes/auto.py",
     "core/plan/modes/profile.py",
     "core/plan/planner.py",
     "core/plan/questions.py",
