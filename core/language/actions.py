@@ -130,7 +130,8 @@ answer with another CALL, or ask your own caller.
     What does $contract say about notice?
 
 - role: who it is. scope: which of your functions it has. intent=0: it may read, not change. Both only narrow what you have.
-- fork=true: it begins with your whole history. model: the role of another model, if there are several.""",
+- fork=true: it begins with your whole history. model: the role of another model, if there are several.
+- mode=reflect (or any other mode), or from=NAME: it opens a plan under this name, exactly as PLAN does; see `HELP PLAN`.""",
     core=True,
 )
 CALL_AT: Final = replace(CALL, parameters=_schema(["name", "message"], plain={**_CALLED, "at": _TEXT}))
@@ -272,6 +273,7 @@ With goal and no steps, a planner writes the steps. mode says when the results a
 - profile: regular work of which you know where it may break; it takes two or three model calls, however many steps there are.
 - auto: you can't tell.
 from=NAME takes the steps of a plan that the user has kept under that name; its body is then goal: and what it is for.
+CALL NAME mode=MODE, or CALL NAME from=TEMPLATE, is the same as PLAN NAME; its message is the plan, or its goal in your own words.
 All but static end with a report in words; report=false leaves it out.""",
     core=True,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -46,6 +46,9 @@ class WrittenStep(BaseModel):
     )
     after: list[str] = Field(default_factory=list)
 
+
+WordKind = Literal["stop", "change", "add", "nothing"]
+"""What a person's message asks of work that is under way."""
 
 WayOutKind = Literal["nothing to do", "ask the person", "it can't be done"]
 """What a model can say instead of naming steps."""
@@ -119,6 +122,11 @@ class CompactShape(_Shape):
     texts: list[CompactText]
 
 
+class WordShape(_Shape):
+    word: WordKind
+    reason: str = Field("", description="One sentence, in the language of the person.")
+
+
 class JudgementShape(_Shape):
     holds: bool
 
@@ -146,6 +154,7 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
     "patch": PatchShape,
     "analyze": AnalysisShape,
     "judge": JudgementShape,
+    "word": WordShape,
     "profile": ProfileShape,
     "repair": ProfileShape,
     "compact": CompactShape,
@@ -433,6 +442,19 @@ def analysis(text: str) -> Analysis:
         str(data.get("reasoning", _field(text, "reasoning"))),
         answer if isinstance(answer, str) and answer else None,
     )
+
+
+def word(text: str) -> tuple[WordKind, str]:
+    """Read what a person's message asks of the work, and why. Default: a change, which is thought about when what runs
+    has ended.
+    """
+    data = extract(text)
+    said = str(data.get("word") or _field(text, "word")).strip().lower()
+    reason = str(data.get("reason", ""))
+    for one in get_args(WordKind):
+        if said == one:
+            return one, reason
+    return "change", reason
 
 
 def judged(text: str) -> bool:

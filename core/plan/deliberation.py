@@ -189,6 +189,8 @@ class Deliberation:
         self._run.gate_all()
         if at_once:
             self._start(partial(self._interjection, node, text, at_once=True))
+        elif self._run.attempts and self._run.asks and self._run.follows_1_3:
+            self._start(partial(self._weigh, node, text))
         else:
             self._messages.append((node, text))
 
@@ -304,6 +306,24 @@ class Deliberation:
             yield from self._follow(verdict, charge=False)
         finally:
             self._run.let_go()
+
+    def _weigh(self, node: str, message: str) -> Thinking:
+        """Ask what a person's message asks of the work while it goes on: what runs is stopped if that is what it says.
+
+        Everything else is thought about when what runs has ended.
+        """
+        run = self._run
+        text = yield from asked(run, "word", questions.word(run.situation(), message), node)
+        word, reason = answers.word(text or "")
+        if run.state.nodes[node].state in TERMINAL or word not in ("stop", "nothing"):
+            self._messages.append((node, message))
+            return
+
+        run.emit(node, "dispatched")
+        self._answered(node, text, {"decision": word, "reason": reason})
+        if word == "stop":
+            self._end_for_person(ReflectionAnswer("conclude", reason, reached=False), at_once=True)
+        run.let_go()
 
     def _judge(self, judgement: Judgement | None) -> None:
         """Note what a judge said. What says nothing about the goal changes nothing about what was said before."""

@@ -44,6 +44,9 @@ Timer = Literal["retry", "throttled", "overdue", "late"]
 
 NEVER: Final = float("inf")
 
+_FOR_PERSON: Final[frozenset[QuestionKind]] = frozenset({"word", "interject"})
+"""Questions about a person's message."""
+
 _LEFT_WITH: Final[Mapping[WayOutKind, JudgementKind]] = {
     "nothing to do": "nothing_to_do",
     "ask the person": "wanted_more",
@@ -125,6 +128,8 @@ class Execution:
         self.tokens = 0
         self.calls = 0
         """Model calls so far."""
+        self.calls_for_person = 0
+        """Those of them about a person's messages, which a mode's own bound does not count."""
         self.superseded: set[str] = set()
         """Steps that count no more: others run in their places, or they were left out."""
         self.replaced: dict[str, tuple[str, ...]] = {}
@@ -373,10 +378,24 @@ class Execution:
     @property
     def affordable(self) -> bool:
         """Whether one more model call is possible, within the plan's bounds and its mode's."""
-        bound = self.limits.model_calls
-        if self.mode.max_calls is not None:
-            bound = min(bound, self.mode.max_calls)
-        return self.asks and self.calls < bound and not self.bound
+        within = self.mode.max_calls is None or self.calls - self.calls_for_person < self.mode.max_calls
+        return within and self._affordable
+
+    def can_ask(self, kind: QuestionKind) -> bool:
+        """Whether a question can be asked now. A person's message is read whatever the mode counts."""
+        if kind in _FOR_PERSON and self.follows_1_3:
+            return self._affordable
+        return self.affordable
+
+    def count(self, kind: QuestionKind) -> None:
+        """Count a model call."""
+        self.calls += 1
+        if kind in _FOR_PERSON and self.follows_1_3:
+            self.calls_for_person += 1
+
+    @property
+    def _affordable(self) -> bool:
+        return self.asks and self.calls < self.limits.model_calls and not self.bound
 
     def situation(self) -> Situation:
         """The plan as it stands now, for a question about it."""

@@ -564,9 +564,9 @@ class PlanMachine:
                 return
             question = run.addressed(question)
             thought.question, text = question, None
-            if run.affordable:
+            if run.can_ask(question.kind):
                 break
-        run.calls += 1
+        run.count(question.kind)
         if self.paused or thought.judges in run.queue.held:
             self._waiting.append(number)
         else:
@@ -736,7 +736,7 @@ class PlanMachine:
             raise PlanError("The plan runs; pause it before you change its steps.")
         if self._busy:
             raise PlanError("The plan is being written or thought about; wait until that is done.")
-        return revision.edited(self.run.state, plan, self.run.admission)
+        return revision.edited(self.run.state, plan, self.run.admission, exact=not self.run.follows_1_3)
 
     def edit(self, plan: PlanGraph, at: float) -> None:
         """Replace the steps that have not started by a person's.

@@ -81,7 +81,7 @@ class Firing(NamedTuple):
 
 QuestionKind = Literal[
     "plan", "correct", "replan", "reflect", "interject", "observe", "patch", "analyze", "judge",
-    "profile", "repair", "reason", "synthesize", "compact", "answer",
+    "profile", "repair", "reason", "synthesize", "compact", "answer", "word",
 ]  # fmt: skip
 
 
@@ -89,7 +89,7 @@ ROLES: Final[Mapping[QuestionKind, str]] = {
     "plan": "smart", "correct": "smart", "replan": "smart", "profile": "smart", "repair": "smart",
     "analyze": "smart", "reason": "smart",
     "reflect": "fast", "interject": "fast", "observe": "fast", "patch": "fast", "judge": "fast", "synthesize": "fast",
-    "compact": "fast", "answer": "fast",
+    "compact": "fast", "answer": "fast", "word": "fast",
 }  # fmt: skip
 """Which model answers which question, unless the plan's limits say otherwise. Inventing steps, or judging the whole of
 a goal, needs the better model; looking at evidence does not (KAIJU, section 6; DAG mode, model roles).

@@ -529,6 +529,25 @@ def reflect(it: Situation, message: str = "") -> Question:
     )
 
 
+def word(it: Situation, message: str) -> Question:
+    """The question of what a person's message asks of work that is under way; asked before all others about it."""
+    return (
+        text_part("task", "A person wrote something while work on a goal of theirs is under way."),
+        *request(it),
+        _running(it),
+        _planned(it),
+        text_part("subject", f"What the person wrote just now:\n{fenced(message)}", share=1),
+        text_part(
+            "form",
+            "Say what it asks of the work:\n"
+            "- stop: end it now; what runs is not wanted any more.\n"
+            "- change: do other things, or do them in another way.\n"
+            "- add: do something besides.\n"
+            "- nothing: it asks nothing of the work, such as thanks, or a question about how far it is.",
+        ),
+    )
+
+
 def observe(it: Situation, subjects: Sequence[str]) -> Question:
     """The question about results that have just come."""
     results = "this result" if len(subjects) == 1 else "these results"

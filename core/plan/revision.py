@@ -7,6 +7,7 @@ the machine decides who may ask, when, and what follows.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -18,14 +19,18 @@ from iact.core.plan.states import STARTED, TERMINAL
 EDITED: Final = "changed by the user"
 
 
-def edited(state: PlanState, plan: PlanGraph, admission: Admission) -> PlanVersion:
+def edited(state: PlanState, plan: PlanGraph, admission: Admission, *, exact: bool = False) -> PlanVersion:
     """Return the version in which the steps that have not started are replaced by those of `plan`.
+
+    `exact`: as before format 1.3, when a step that waits for one that does not exist began without it.
 
     Raises:
         PlanError: it changes what has started, or the steps don't fit together.
     """
     present = {one: node for one, node in state.plan.nodes.items() if node.kind in WORK}
     ended = [one for one in present if one not in plan.nodes and state.nodes[one].state in TERMINAL]
+    if not exact:
+        _refuse_unknown(plan, ended)
     add: list[PlanNode] = []
     rewire: dict[str, PlanNode] = {}
     for written in admission.check(plan.nodes.values(), ended).nodes.values():
@@ -47,6 +52,22 @@ def edited(state: PlanState, plan: PlanGraph, admission: Admission) -> PlanVersi
     if not (add or rewire or drop):
         raise PlanError("these are the steps that the plan has")
     return state.plan.revise(EDITED, add=add, drop=drop, rewire=rewire)
+
+
+def _refuse_unknown(plan: PlanGraph, ended: Collection[str]) -> None:
+    """Refuse steps that wait for steps that do not exist: a person can say what they meant.
+
+    Raises:
+        PlanError: there is such a step.
+    """
+    known = [*plan.nodes, *ended]
+    for node in plan.nodes.values():
+        for one in node.dependencies:
+            if one in known:
+                continue
+            close = difflib.get_close_matches(one, known, 1, 0.5)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise PlanError(f"the step {node.id!r} waits for {one!r}, and there is no step {one!r}{hint}")
 
 
 def again(state: PlanState, failed: str) -> tuple[PlanVersion, Mapping[str, str]]:

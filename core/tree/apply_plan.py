@@ -204,7 +204,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
 
 _ROLES: Final[Mapping[str, tuple[QuestionKind, ...]]] = {
     "planner": ("plan", "correct", "replan", "profile", "repair"),
-    "judge": ("reflect", "interject", "observe", "analyze", "judge", "answer"),
+    "judge": ("reflect", "interject", "observe", "analyze", "judge", "answer", "word"),
     "patcher": ("patch",),
     "reporter": ("reason", "synthesize"),
 }

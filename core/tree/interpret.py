@@ -26,6 +26,7 @@ from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
 from iact.core.language.actions import (
     ANSWER,
+    CALL,
     PLAN,
     REMEMBER_BEFORE_1_3,
     ActionSpec,
@@ -239,8 +240,13 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
     """Return feedback for an action that is settled now; None if it needs an outcome from outside."""
     if pending.bound is None and pending.spec is _NOTHING:
         _look_up(tree, agent, pending)
+    opens_plan = pending.spec is CALL and tree.follows_1_3 and plan_checks.opens_plan(pending.info)
+    if opens_plan and pending.bound is None:
+        pending.spec = PLAN
     if pending.bound is None:
         bound = bind_pending(tree, agent, pending)
+        if opens_plan and isinstance(bound, Bound):
+            bound = plan_checks.with_goal(bound)
         if isinstance(bound, Mistake):
             origin.document(agent, [pending.spec])  # the mistake names parameters
             return notes.refused(tree, agent, pending.spec, _with_child(pending, bound.sentence))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,8 +14,8 @@ from iact.core.gate.judge import judge_call
 from iact.core.gate.writes import paths_written
 from iact.core.language.actions import ActionSpec, Registry
 from iact.core.language.grammar import Bound
-from iact.core.plan.forms import read_plan
-from iact.core.plan.model import PlanGraph
+from iact.core.plan.forms import goal_text, read_form, read_plan
+from iact.core.plan.model import PlanError, PlanGraph
 from iact.core.plan.modes.auto import choose_for
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.protocol import FunctionInfo
@@ -25,6 +26,8 @@ from iact.core.tree.tree import Tree
 
 DEFAULT_MODE: Final = "static"
 
+
+_STEPS: Final = re.compile(r"^steps[ \t]*:", re.MULTILINE)
 
 Judge = Callable[[ActionSpec, Mapping[str, JSON]], float]
 """Rates the impact of a call of a function with these arguments."""
@@ -126,6 +129,27 @@ def patterns_of(scope: str) -> list[str]:
 def way_of(mode: str, plan: PlanGraph) -> tuple[str, str]:
     """The mode that a plan runs in, and the reason if `auto` chose it."""
     return choose_for(plan.nodes.values()) if mode == "auto" else (mode, "")
+
+
+_OF_PLAN: Final = re.compile(r"(?:^|\s)(?:mode|from)=")
+"""What the first line of a CALL has if it opens a plan."""
+
+
+def opens_plan(info: str) -> bool:
+    """Whether a CALL with this first line opens a plan under its name, as PLAN does."""
+    return _OF_PLAN.search(info) is not None
+
+
+def with_goal(bound: Bound) -> Bound:
+    """Return the arguments of a PLAN that was written as a CALL: a message in prose is the plan's goal."""
+    text = bound.arguments.get("plan")
+    if not isinstance(text, str) or _STEPS.search(text):
+        return bound
+    try:
+        read_form(text)
+    except PlanError:
+        return replace(bound, arguments={**bound.arguments, "plan": goal_text(text.strip())}, digests=[])
+    return bound
 
 
 def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> str | None:

@@ -309,8 +309,8 @@ def test_an_interjection_always_replans_and_costs_no_round(rounds: int) -> None:
         runner = ScriptedRunner({}, {"a": 1, "b": 1})
         engine = made(Analyze(rounds), asker, runner)
         result = await drive(engine, (0.5, lambda: engine.interject("Also the ports, please.")))
-        assert asker.kinds[:2] == ["interject", "replan"], "first whether the person wants it to end"
-        assert "[User follow-up]: Also the ports, please." in asker.asked[1].text
+        assert asker.kinds[:3] == ["word", "interject", "replan"], "first whether the person wants it to end"
+        assert "[User follow-up]: Also the ports, please." in asker.asked[2].text
         assert asker.kinds.count("analyze") == rounds
         assert asker.kinds.count("replan") == rounds
         assert states(result)["a"] == "executed"

@@ -195,6 +195,66 @@ def test_an_interrupt_of_the_root_ends_what_runs_as_well(tmp_path: Path) -> None
     assert (ended["a"], ended["b"]) == ("cancelled", "skipped")
 
 
+def word(said: str) -> dict[str, list[str]]:
+    return {"A person wrote something": [f'{{"word": "{said}", "reason": "They say so."}}']}
+
+
+def test_a_plain_stop_ends_what_runs_and_is_told_once(tmp_path: Path) -> None:
+    """The held call never ends by itself, so nobody waited for it. Nothing is judged or reported afterwards."""
+
+    async def main() -> Scene:
+        async with Scene(
+            tmp_path, {"/": [plan(HELD, "PLAN audit mode=reflect"), "Stopped."]}, word("stop")
+        ) as scene:
+            await scene.session.say("Stop, I do not need it any more.")
+            assert (await scene.session.answer(scene.said.n)).body == "Stopped."
+            await until(lambda: not scene.world.running)
+        return scene
+
+    scene = asyncio.run(main())
+    ended = dict(changes(scene.records))
+    assert (ended["a"], ended["b"]) == ("cancelled", "skipped")
+    told = heard(scene.session)
+    assert "The plan was stopped" in told
+    assert told.count("Stop, I do not need it any more.") == 1
+    ending = run_of(scene.session).ending
+    assert ending is not None
+    assert (ending.status, ending.verdict.outcome, ending.verdict.by) == ("stopped", "stopped", "person")
+    replay(scene.session.journal, verify=True)
+
+
+@pytest.mark.parametrize("said", ["nothing", "add", "gibberish"])
+def test_what_is_no_stop_leaves_what_runs_alone(tmp_path: Path, said: str) -> None:
+    answers = word(said) | {"Judge the evidence": [GO_ON]}
+
+    async def main() -> Scene:
+        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}, answers) as scene:
+            await scene.session.say("Thank you so far.")
+            assert (await scene.finish()).body == "Done."
+        return scene
+
+    scene = asyncio.run(main())
+    assert dict(changes(scene.records))["a"] == "executed"
+    assert "after" in scene.texts
+    asked = [one.text("question") for one in scene.records if one.kind == "ask"]
+    assert asked == (["word"] if said == "nothing" else ["word", "interject"])
+    replay(scene.session.journal, verify=True)
+
+
+def test_an_edit_that_waits_for_a_step_that_does_not_exist_is_answered(tmp_path: Path) -> None:
+    wrong = HELD.replace("after: [a]", "after: [aa]")
+
+    async def main() -> None:
+        async with Scene(tmp_path, {"/": [plan(HELD), "Done."]}, {}) as scene:
+            await scene.session.pause("/audit")
+            with pytest.raises(UsageError, match="there is no step 'aa'; did you mean 'a'"):
+                await scene.session.edit_plan("/audit", wrong)
+            await scene.session.resume("/audit")
+            await scene.finish()
+
+    asyncio.run(main())
+
+
 def test_a_message_to_the_root_reaches_a_plan_of_its_child(tmp_path: Path) -> None:
     answers = {"Judge the evidence": [CONCLUDE]}
     script = {"/": ["```CALL a\nTask.\n```", "Done."], "/a": [plan(HELD), "A done."]}

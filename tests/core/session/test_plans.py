@@ -315,3 +315,27 @@ def test_an_agent_that_tries_again_reads_what_the_first_left_and_not_how_it_fail
     assert "I could not end it." not in second
     assert "Write it." in second
     assert session.state.agents["/"].table["w"].text() == "It is ready."
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Look around, and say what is there",
+        "goal: Look\nsteps:\n  - {id: one, call: t.read, params: {text: x}}",
+    ],
+)
+def test_a_call_with_a_mode_opens_a_plan_under_its_name(tmp_path: Path, body: str) -> None:
+    steps = "steps:\n  - {id: one, call: t.read, params: {text: x}}"
+    script = {"/": [f"```CALL audit mode=static\n{body}\n```", "Done."]}
+    session, _, _ = ask(tmp_path, replies(script), answers={"Plan the": [steps]})
+    run = session.state.agents["/audit"].plan
+    assert run is not None
+    assert run.state.nodes["one"].state == "executed"
+    assert run.source.goal == ("Look" if "steps" in body else body)
+    assert "Result of `PLAN`" in heard(session) or "The plan concluded" in heard(session)
+
+
+def test_a_call_without_a_mode_opens_a_dialogue(tmp_path: Path) -> None:
+    script = {"/": ["```CALL audit\nLook in mode=static, please.\n```", "Done."], "/audit": ["Nothing."]}
+    session, _, _ = ask(tmp_path, replies(script))
+    assert session.state.agents["/audit"].plan is None
