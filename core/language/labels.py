@@ -357,10 +357,9 @@ def other_form(text: str, unknown: str, nearest: Iterable[str]) -> str:
 
 
 def no_variable(name: str, nearest: str) -> str:
-    """For a name in a message that was sent."""
-    return note(
-        f"${name} in your message names no variable; you have ${nearest}. The message was sent as it is."
-    )
+    """For a name in a message that was sent. `nearest`: the variable that it is like, if there is one."""
+    have = f"you have ${nearest}" if nearest else "you have none like it"
+    return note(f"${name} in your message names no variable; {have}. The message was sent as it is.")
 
 
 def unfinished(child: str, status: str, reason: str) -> str:

@@ -173,22 +173,26 @@ def mentions(text: str, table: Mapping[str, Named]) -> dict[str, Named]:
 
 
 _NUMBERED: Final = re.compile(r"(.+)_\d+")
+_CODE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_LONG_ENOUGH: Final = 3
+"""The fewest letters of a name that is probably a variable's although none is like it."""
 
 
 def misnamed(text: str, table: Mapping[str, Named]) -> dict[str, str]:
     """Names that `text` mentions as `$name` and that are probably meant as variables of `table`, which has none of them.
 
-    Returns for each the variable that is nearest to it. `$5`, `$HOME` and names that are like none in the table are
-    something else: money, or variables of a shell or a program.
+    Returns for each the variable that is nearest to it; empty if none is like it. `$5` and `$HOME` are something else:
+    money, or a variable of a program. In code, so is a name that is like none in the table.
     """
-    if "$" not in text or not table:
+    if "$" not in text:
         return {}
+    prose = _CODE.sub("", text)
     found: dict[str, str] = {}
     for name in dict.fromkeys(match.group(1) for match in _MENTION.finditer(text)):
         if name in table or name != name.lower() or name.startswith("_"):
             continue
         nearest = _nearest(name, table)
-        if nearest:
+        if nearest or (len(name) >= _LONG_ENOUGH and f"${name}" in prose):
             found[name] = nearest
     return found
 

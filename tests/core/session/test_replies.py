@@ -348,12 +348,14 @@ def test_an_action_in_a_list_item_is_run(stage: Stage) -> None:
 
 def test_a_name_in_a_message_that_is_almost_a_variable_is_told_once(stage: Stage) -> None:
     keep = "```VAR report\nIt rained.\n```"
-    send = "```CALL child\nRead $repot and $read_7, for $5 and $HOME and $other.\n```"
+    code = "`echo $line`\n\n~~~sh\nfor each in *; do echo $each; done\n~~~\n"
+    send = f"````CALL child\nRead $repot and $read_7, for $5, $HOME, $i, and $other.\n\n{code}````"
     played = stage.play(f"{keep}\n\n{RUN_READ}\n\n{send}", send, "Done.", child=["Read it.", "Again."])
     told = played.heard(1)
     assert "$repot in your message names no variable; you have $report." in told
     assert "$read_7 in your message names no variable; you have $read_1." in told
-    assert told.count("names no variable") == 2
+    assert "$other in your message names no variable; you have none like it." in told
+    assert told.count("names no variable") == 3
     assert "names no variable" not in played.heard(2)
 
 
