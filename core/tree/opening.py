@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from iact.core.context import first_message
 from iact.core.context.first_message import ESSENTIAL, RARE, AgentOffer
@@ -12,6 +13,9 @@ from iact.core.language.actions import ActionSpec
 from iact.core.tree.agent import Agent
 from iact.core.tree.offered_functions import is_offered
 from iact.core.tree.tree import Tree
+
+_PEERS: Final = "a2a"
+"""The module that asks agents elsewhere."""
 
 
 def set_rights(tree: Tree, agent: Agent) -> None:
@@ -97,13 +101,18 @@ def is_listed(tree: Tree, spec: ActionSpec) -> bool:
 def _offer(tree: Tree, agent: Agent, catalogue: int | None) -> AgentOffer:
     specs = opening_specs(tree, agent, catalogue)
     modules = dict.fromkeys([spec.module or "" for spec in specs])
-    rare = [module for module in modules if _is_rare(tree, module)]
+    rare = [module for module in modules if _is_rare(tree, module) and not _has_peers(tree, module)]
     return AgentOffer(
         documented=_essential(specs),
         listed=[spec for spec in specs if spec.module not in rare],
         rare=rare,
         models=list(tree.roles),
     )
+
+
+def _has_peers(tree: Tree, module: str) -> bool:
+    """Whether a module asks agents elsewhere, and may reach some: then it is set up, and is listed."""
+    return module == _PEERS and tree.may_reach(module)
 
 
 def _essential(specs: Sequence[ActionSpec]) -> list[ActionSpec]:

@@ -9,6 +9,7 @@ import pytest
 
 from iact.core.context.first_message import ESSENTIAL, RARE, READS_ONLY, identity
 from iact.core.context.tokens import estimate
+from iact.core.gate.policy_file import Policies
 from iact.core.models.roles import Models
 from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
@@ -30,7 +31,9 @@ MOST_LISTED = 500
 """The most tokens of the list of functions, when all that ships is there."""
 
 
-def play(data: Path, script: Script, *says: str, intent: float = 1, fast: bool = False) -> ScriptedModel:
+def play(
+    data: Path, script: Script, *says: str, intent: float = 1, fast: bool = False, policy: str = ""
+) -> ScriptedModel:
     """The contexts of a session with all shipped modules, a user's `mail`, and `t` of nobody's approval."""
     give_key(data)
     model = ScriptedModel(script)
@@ -42,6 +45,7 @@ def play(data: Path, script: Script, *says: str, intent: float = 1, fast: bool =
             Models(models),
             ShippedHost(MAIL, MANIFEST),
             clock=TickingClock(),
+            policies=lambda: Policies.from_toml(policy),
             open_modules=lambda host, session, workspace: FakeModules(World()),
         ) as opened:
             session = await opened.open(intent=intent)
@@ -97,6 +101,15 @@ def test_functions_are_listed_by_use_and_what_is_rarely_needed_is_one_line(tmp_p
     assert [module for module in RARE if f"`{module}` " in rare] == list(RARE)
     assert rare.index("`docs`") < rare.index("`sql`") < rare.index("`a2a`")
     assert "git.commit" not in text
+
+
+def test_agents_elsewhere_are_listed_where_a_peer_is_allowed(tmp_path: Path) -> None:
+    policy = '[scope.default]\nfunctions = ["*"]\n[scope.default.egress]\na2a = ["peer.example:443"]\n'
+    text = play(tmp_path, lambda asked: "Done.", policy=policy).asked[0].messages[1].content
+    assert "a2a.ask" in listed(text)
+    (rare,) = [line for line in text.split("\n") if line.startswith("- rarely needed")]
+    assert "`a2a`" not in rare
+    assert "`sql`" in rare
 
 
 def test_the_list_of_what_ships_fits_its_budget(tmp_path: Path) -> None:
