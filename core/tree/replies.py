@@ -66,7 +66,7 @@ def read_reply(
 
     names = _names(blocks, registry) if acts else set()
     questions = _questions(agent, text, blocks, registry, acts=acts, goes_on=bool(names - BESIDE_ANSWER))
-    if not questions and names & _LOOKING and _may_have_answered(tree, agent, text, blocks, names):
+    if not questions and names & _LOOKING and _may_have_answered(tree, agent, text, blocks, names, made.took):
         questions = (labels.NOT_ANSWERED,)
     remarks += [labels.note(question) for question in questions]
     if questions and not acts and not interrupted:
@@ -145,23 +145,30 @@ def _questions(
 
 
 def _may_have_answered(
-    tree: Tree, agent: Agent, text: str, blocks: Sequence[Block], names: AbstractSet[str]
+    tree: Tree,
+    agent: Agent,
+    text: str,
+    blocks: Sequence[Block],
+    names: AbstractSet[str],
+    took: Sequence[int],
 ) -> bool:
     """Whether a reply was perhaps an answer, although it holds an action: a line such as `HELP docs` is read as one.
 
-    `names`: of all its actions. Its agent is told once in a task that its text was no answer.
+    `names`: of all its actions. `took`: the messages that its agent had read when it wrote. It is told once in a task
+    that its text was no answer.
     """
     if names - _LOOKING - BESIDE_ANSWER or _was_asked(agent):
         return False
-    if names & _WAITING and _has_children_to_hear(tree, agent):
+    if names & _WAITING and _has_children_to_hear(tree, agent, took):
         return False
     before = text[: next(block.start for block in blocks if block.action)]
     return bool(unread.prose(text, blocks)) and not announces(before)
 
 
-def _has_children_to_hear(tree: Tree, agent: Agent) -> bool:
+def _has_children_to_hear(tree: Tree, agent: Agent, took: Sequence[int]) -> bool:
     """Whether there is a child to wait for, or a reply of one that was not read."""
-    unheard = any(message.kind == "child" for message in agent.mail.inbox)
+    # While a reply is written, what it took is still in the inbox; when it is recorded, no longer.
+    unheard = any(message.kind == "child" and message.n not in took for message in agent.mail.inbox)
     return unheard or bool(running_children(tree, agent))
 
 
