@@ -14,6 +14,9 @@ from iact.core.session.session import Session
 
 _QUESTION: Final = re.compile(r"call_(.{1,120})_(\d{1,9})_([0-9a-f]{16})")
 
+_EARLIER: Final = "What was said before:"
+_NOW: Final = "And now:"
+
 
 @dataclass(frozen=True, slots=True)
 class MessageFile:
@@ -28,20 +31,40 @@ MessagePart: TypeAlias = str | MessageFile
 
 
 async def say(
-    session: Session, parts: Sequence[MessagePart], *, before: str = "", tools: Sequence[str] | None = None
+    session: Session,
+    parts: Sequence[MessagePart],
+    *,
+    before: str = "",
+    tools: Sequence[str] | None = None,
+    history: Sequence[MessagePart] = (),
 ) -> Record:
     """Upload the files and send the texts. `before`: instructions to put before the texts. `tools`: as in `Session.say`.
+
+    `history`: an earlier chat that the client tells of and that this program did not record. It comes first, and is not
+    the user's words: it quotes what models wrote, and they what they had read.
 
     Raises:
         UsageError: there is no text.
     """
-    text = "\n\n".join(one for one in parts if isinstance(one, str)).strip()
+    text = _text(parts)
     if not text:
         raise UsageError("The message is empty: say in words what is to be done.")
-    for one in parts:
-        if isinstance(one, MessageFile):
-            await session.upload(one.name, one.media, one.content)
-    return await session.say(f"{before.strip()}\n\n{text}".strip(), tools=tools)
+
+    for part in (*history, *parts):
+        if isinstance(part, MessageFile):
+            await session.upload(part.name, part.media, part.content)
+
+    own = f"{before.strip()}\n\n{text}".strip()
+    earlier = _text(history)
+    if not earlier:
+        return await session.say(own, tools=tools)
+
+    told = f"{_EARLIER}\n\n{earlier}\n\n{_NOW}\n\n"
+    return await session.say(f"{told}{own}", tools=tools, client=len(told))
+
+
+def _text(parts: Sequence[MessagePart]) -> str:
+    return "\n\n".join(part for part in parts if isinstance(part, str)).strip()
 
 
 def question_id(session: str, question: Record) -> str:

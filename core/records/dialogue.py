@@ -48,6 +48,9 @@ class Say(PersonContent):
     """The tools of the front end that sent the message, if they differ from those that the session knows."""
     waits: Annotated[Derived[bool], Since("1.2")] = False
     """Whether the message is read only after the root finishes its current answer."""
+    client: Annotated[Outcome[int], Since("1.3")] = 0
+    """How many characters at its beginning tell of an earlier chat that only the client knows: this program did not
+    record it, so it may hold what others wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

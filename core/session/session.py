@@ -225,6 +225,7 @@ class Session:
         mode: Way = "dialogue",
         plan_first: bool = False,
         tools: Sequence[str] | None = None,
+        client: int = 0,
     ) -> Record:
         """Send a message from the user to the root.
 
@@ -232,6 +233,7 @@ class Session:
         takes it (see `send_now`, `reword`, `withdraw`). In any mode other than "dialogue", the message is the goal of a
         plan below the root, and the plan's report is the root's reply; "auto" chooses. `plan_first`: the plan is
         written, and then waits for a person. `tools`: what the user's program can run for agents; None: unchanged.
+        `client`: how many characters at the beginning are an earlier chat as a program tells it, which is not trusted.
 
         Raises:
             UsageError: there is no such mode, or it has no plan; or the root is at work, so that no plan can begin.
@@ -252,7 +254,7 @@ class Session:
         news = kept if kept != self._live.tree.kept else None
         waits = has_to_wait(self._live.tree)
         others = tuple(tools) if tools is not None and tuple(tools) != self._live.tree.tools else None
-        said = Say(mode=mode, plan_first=plan_first, kept=news, tools=others, waits=waits)
+        said = Say(mode=mode, plan_first=plan_first, kept=news, tools=others, waits=waits, client=client)
         record = self._live.record(signed(said), "/", body=body)
         self._scheduler.drive("/")
         return await self._live.durable(record)

@@ -334,7 +334,8 @@ def _take(tree: Tree, record: Record) -> None:
 
 
 def _say(tree: Tree, record: Record, say: Say) -> None:
-    tree.said.append(record.body)
+    expect(tree, record, 0 <= say.client < max(len(record.body), 1), "tells of more than there is")
+    tree.said.append(record.body[say.client :])
     tree.denied.clear()
     if say.kept is not None:
         tree.kept = say.kept
@@ -343,7 +344,8 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     root, waits = tree.root, has_to_wait(tree)
     expect(tree, record, say.waits == waits, "waits, or does not, for another reason")
     mode = "wait" if waits else ""
-    said = Incoming(record.n, "say", "the user", record.body, mode=mode, labels=origin.WRITTEN)
+    labels = origin.WRITTEN | origin.TOLD if say.client else origin.WRITTEN
+    said = Incoming(record.n, "say", "the user", record.body, mode=mode, labels=labels, client=say.client)
     plans = say.mode != "dialogue"
     expect(tree, record, not plans or not root.active, "begins a plan while the root is at work")
     expect(
@@ -959,12 +961,12 @@ def _change_queued(tree: Tree, agent: Agent, record: Record, said: SendNow | Rew
             agent.mail.inbox[place] = dataclasses.replace(found, mode="deliver")
             agent.mail.task = found.text
         case Reword():
-            agent.mail.inbox[place] = dataclasses.replace(found, text=record.body)
-            tree.said.change(found.text, record.body)
+            agent.mail.inbox[place] = dataclasses.replace(found, text=record.body, client=0)
+            tree.said.change(found.own, record.body)
         case Withdraw():
             del agent.mail.inbox[place]
-            if found.text in tree.said:
-                tree.said.remove(found.text)
+            if found.own in tree.said:
+                tree.said.remove(found.own)
 
 
 def _stop_behind(agent: Agent) -> None:

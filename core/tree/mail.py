@@ -35,6 +35,13 @@ class Incoming:
     blocks: Sequence[Block] | None = None
     file: str = ""
     """The name of an uploaded file."""
+    client: int = 0
+    """How many characters at the beginning of the text are an earlier chat as a client tells it."""
+
+    @property
+    def own(self) -> str:
+        """What the person wrote, without an earlier chat that a client tells."""
+        return self.text[self.client :]
 
     @property
     def wakes(self) -> bool:

@@ -34,8 +34,8 @@ def project_of(tree: Tree) -> str:
 def memory_event(tree: Tree, record: Record) -> MemoryEvent | None:
     """Return the memory event of the record that `tree` has just taken in; None for most records."""
     match record.content:
-        case Say():
-            return _made(tree, record, "say", record.body, first=len(tree.said) == 1, own=True)
+        case Say(client=client):
+            return _made(tree, record, "say", record.body[client:], first=len(tree.said) == 1, own=True)
         case Inject():
             return _made(tree, record, "correction", record.body, own=True)
         case Result(function="REMEMBER", status="ok") as result:

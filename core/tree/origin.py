@@ -50,6 +50,9 @@ _CORE: Final = frozenset({"DEPLOY", "SKILL"})
 WRITTEN: Final[Labels] = frozenset({USER})
 """The labels of what a person wrote."""
 
+TOLD: Final[Labels] = frozenset({"client"})
+"""The labels of an earlier chat as a client tells it: it quotes what models and pages wrote."""
+
 UPLOADED: Final[Labels] = frozenset({"upload"})
 """The labels of an uploaded file: most files that a person hands over were written by another author."""
 

@@ -97,8 +97,10 @@ async def opened(runtime: Runtime, place: ThreadPlace) -> Session:
     return session
 
 
-def parts(given: RunAgentInput, known: int, *, new: bool) -> list[MessagePart]:
-    """The new message: the user's messages that are not known yet, with the context from the front end.
+def parts(given: RunAgentInput, known: int, *, new: bool) -> tuple[list[MessagePart], list[MessagePart]]:
+    """An earlier chat that only the front end knows, and the new message.
+
+    The new message consists of the user's messages that are not known yet, with the context from the front end.
 
     Raises:
         UsageError: there is no user message, or a file is not embedded in the message.
@@ -113,12 +115,13 @@ def parts(given: RunAgentInput, known: int, *, new: bool) -> list[MessagePart]:
     if not users:
         raise UsageError("There is no message: the last of messages is to be one of the user's.")
     if not new or len(users) == len(spoken):
-        return [*said, *(part for one in users for part in _parts(one))]
-    said.append("What was said before:")
+        return [], [*said, *(part for one in users for part in _parts(one))]
+
     last = users[-1]
+    earlier: list[MessagePart] = []
     for one in spoken[: spoken.index(last)]:
-        said += [f"{one.role.capitalize()}:", *_parts(one)]
-    return [*said, "And now:", *_parts(last)]
+        earlier += [f"{one.role.capitalize()}:", *_parts(one)]
+    return earlier, [*said, *_parts(last)]
 
 
 def told_tools(given: RunAgentInput) -> list[str]:

@@ -38,7 +38,7 @@ from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
 from iact.faces.ag_ui.state import FrontEndState
 from iact.faces.conversation import ClientAnswer, Exchange, answer
-from iact.faces.message import MessagePart, question_id, question_of, say
+from iact.faces.message import question_id, question_of, say
 
 _ANSWER: dict[str, JSON] = {
     "type": "object",
@@ -152,12 +152,12 @@ async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
     if place is None and runtime.store.holds(given.thread_id):
         place = heard.ThreadPlace(given.thread_id, None)
         known = max(len(given.messages) - 1, 0)
-    said: list[MessagePart] = heard.parts(given, known, new=place is None)
+    earlier, said = heard.parts(given, known, new=place is None)
     tools, told = [one.name for one in given.tools or ()], heard.told_tools(given)
     session = await runtime.open() if place is None else await heard.opened(runtime, place)
     if tuple(tools) != session.state.tools:
         said = [*told, *said]
-    return Exchange(session, await say(session, said, tools=tools))
+    return Exchange(session, await say(session, said, tools=tools, history=earlier))
 
 
 async def _answered(session: Session, given: RunAgentInput) -> Record:

@@ -173,20 +173,17 @@ def _request(
             tools=given.tools,
         )
     instructions = "\n\n".join(one.text for one in before if one.role in ("system", "developer"))
-    earlier = [
-        f"{one.role.capitalize()}: {one.text}"
-        for one in before
-        if one.role in ("user", "assistant") and one.text
-    ]
-    said = last.text
-    if earlier:
-        said = "\n\n".join(["What was said before:", *earlier, "And now:", said])
+    spoken = [_spoken(one.role, one.text) for one in before if one.role in ("user", "assistant") and one.text]
     return CreateResponse(
         model=given.model,
-        input=[InputMessage(role="user", content=said)],
+        input=[*spoken, InputMessage(role="user", content=last.text)],
         instructions=instructions or None,
         tools=given.tools,
     )
+
+
+def _spoken(role: str, text: str) -> InputMessage:
+    return InputMessage(role="assistant" if role == "assistant" else "user", content=text)
 
 
 def _digest(user: str, messages: Sequence[CompletionMessage]) -> str:

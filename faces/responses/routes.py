@@ -165,9 +165,13 @@ class _Responses:
                 else None
             )
             if news:
-                told = news if known else _whole(messages)
-                parts = [part for one in told for part in work.parts_of(one)]
-                start = await say(session, parts, before=given.instructions or "")
+                earlier, told = ([], news) if known else _earlier_and_new(messages)
+                start = await say(
+                    session,
+                    [part for message in told for part in work.parts_of(message)],
+                    before=given.instructions or "",
+                    history=[part for message in earlier for part in work.parts_of(message)],
+                )
             if start is None:
                 raise UsageError("There is no message: input needs one of the user's.")
             place = ResponsePlace(session.id, start.n)
@@ -291,14 +295,20 @@ def _items(given: CreateResponse) -> Sequence[InputItem]:
     return [InputMessage(role="user", content=given.input)] if isinstance(given.input, str) else given.input
 
 
-def _whole(messages: Sequence[InputMessage]) -> list[InputMessage]:
-    """The messages of a client that sends the whole conversation without known ids: who said what, and the new message."""
-    if not any(one.role == "assistant" for one in messages):
-        return list(messages)
-    told = [InputMessage(role="user", content="What was said before:")]
-    for one in messages[:-1]:
-        told += [InputMessage(role="user", content=f"{one.role.capitalize()}:"), one]
-    return [*told, InputMessage(role="user", content="And now:"), messages[-1]]
+def _earlier_and_new(
+    messages: Sequence[InputMessage],
+) -> tuple[Sequence[InputMessage], Sequence[InputMessage]]:
+    """The messages of a client that sends the whole conversation without known ids: who said what, and the new message.
+
+    Without a message of a model there is no conversation: all of them are the user's, and new.
+    """
+    if not any(message.role == "assistant" for message in messages):
+        return [], messages
+
+    earlier: list[InputMessage] = []
+    for message in messages[:-1]:
+        earlier += [InputMessage(role="user", content=f"{message.role.capitalize()}:"), message]
+    return earlier, messages[-1:]
 
 
 async def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
