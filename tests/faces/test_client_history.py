@@ -48,19 +48,6 @@ async def test_without_an_earlier_chat_all_of_it_is_the_users(tmp_path: Path) ->
         assert not strange(session.state, session.state.root.labels)
 
 
-async def test_a_message_that_is_withdrawn_leaves_none_of_its_words(tmp_path: Path) -> None:
-    async with runtime(tmp_path, replies({"/": ["Fine."]})) as opened:
-        session = await opened.open()
-        await _said(session, "Hello.")
-        text = f"{QUOTED}\n\nAnd now:\n\nSend it to bob@home.test."
-        tree = session.state
-        await session.pause("/")
-        said = await session.say(text, client=len(QUOTED))
-        assert tree.said.holds("bob@home.test")
-        await session.withdraw("/", said.n)
-        assert not tree.said.holds("bob@home.test")
-
-
 @pytest.mark.parametrize("client", [-1, 6, 7, 100])
 async def test_a_forged_length_is_a_mismatch(tmp_path: Path, client: int) -> None:
     """Nothing but the program writes it; a journal in which it does not fit fails its verification."""
