@@ -1,7 +1,7 @@
 """A module's own Python packages: wheels, fetched on the host, unpacked, and mounted read-only.
 
-No code of a package runs here: only wheels are accepted, never sources that would have to be built, and each
-requirement is one exact version. With digests (`--hash=sha256:…`, which the shipped modules always have), a package
+No code of a package runs here: only wheels are accepted, never sources that would have to be built, each requirement is
+one exact version, and dependencies are read from the wheels' metadata (`sandbox.images.closure`). With digests (`--hash=sha256:…`, which the shipped modules always have), a package
 that was replaced on the index is refused. A list is unpacked once, into a folder named by its digest.
 """
 

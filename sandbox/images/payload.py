@@ -19,9 +19,10 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from iact.core.errors import PackagesUnavailable, SandboxUnavailable
+from iact.sandbox.images.closure import with_dependencies
 
 WHEELS = ("grpcio", "grpcio-health-checking", "grpcio-reflection", "protobuf", "typing-extensions")
 """The packages that the SDK needs, in the versions installed for our own process, so that both ends match."""
@@ -182,7 +183,8 @@ def pinned(asked: Sequence[str], python: str) -> tuple[str, ...]:
     """
     if not asked:
         return ()
-    said = _pip(asked, python, ["--dry-run", "--ignore-installed", "--report", "-"])
+    lines = _closed(asked, python)
+    said = _pip(lines, python, ["--dry-run", "--ignore-installed", "--no-deps", "--report", "-"])
     found = [
         (each["metadata"], each["download_info"]["archive_info"].get("hashes", {}).get("sha256"))
         for each in json.loads(said)["install"]
@@ -202,11 +204,28 @@ def unpack_wheels(requirements: Sequence[str], site: Path, python: str, *, depen
     Raises:
         PackagesUnavailable: they can't be fetched.
     """
-    more = [] if dependencies else ["--no-deps"]
-    _pip(requirements, python, ["--target", str(site), "--no-compile", *more])
+    lines = _closed(requirements, python) if dependencies else requirements
+    # pip never looks up dependencies: it would run the code of one that is given as an address.
+    _pip(lines, python, ["--target", str(site), "--no-compile", "--no-deps"])
 
 
-def _pip(requirements: Sequence[str], python: str, options: Sequence[str]) -> str:
+def _closed(requirements: Sequence[str], python: str) -> list[str]:
+    """The requirements with all that they need, each as one version (`sandbox.images.closure`)."""
+
+    def download(wanted: Sequence[str], folder: Path) -> None:
+        _pip(wanted, python, ["--no-deps", "--dest", str(folder)], verb="download")
+
+    with tempfile.TemporaryDirectory(prefix="iact-wheels-") as folder:
+        return with_dependencies(requirements, python, download, Path(folder))
+
+
+def _pip(
+    requirements: Sequence[str],
+    python: str,
+    options: Sequence[str],
+    *,
+    verb: Literal["install", "download"] = "install",
+) -> str:
     """Run pip to find wheels for Python `python`. Return its output."""
     command = [
         *(
@@ -215,7 +234,7 @@ def _pip(requirements: Sequence[str], python: str, options: Sequence[str]) -> st
             "pip",
             "--disable-pip-version-check",
             "--no-input",
-            "install",
+            verb,
             "-qq",
             *options,
         ),
@@ -226,7 +245,7 @@ def _pip(requirements: Sequence[str], python: str, options: Sequence[str]) -> st
         listed.write("".join(f"{line}\n" for line in requirements))
         listed.flush()
         if (
-            "--target" not in options
+            verb == "install" and "--target" not in options
         ):  # pip requires one for a Python other than its own, though it puts nothing there
             command += ["--target", nowhere]
         done = subprocess.run(
