@@ -8,13 +8,12 @@ wheel's metadata, and one that is given as an address is refused.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Final
 
-from packaging.markers import default_environment
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -121,7 +120,7 @@ def _requirement(text: str, whose: str) -> Requirement:
 def _applies(need: Requirement, python: str, extra: str) -> bool:
     if need.marker is None:
         return not extra  # it was counted without an extra
-    environment = {**default_environment(), "python_version": python, "python_full_version": f"{python}.0"}
+    environment: dict[str, str | Set[str]] = {"python_version": python, "python_full_version": f"{python}.0"}
     return need.marker.evaluate({**environment, "extra": extra})
 
 

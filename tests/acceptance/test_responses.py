@@ -314,7 +314,9 @@ def test_chat_completions_find_their_session_again(tmp_path: Path) -> None:
             )
             (other,) = set(sessions(product)) - {session}
             text = (tmp_path / "sessions" / other / "journal.md").read_text()
-            assert "User: A\n\nAssistant: B\n\nAnd now:\n\nC" in text
+            told = "What was said before:\n\nUser:\n\nA\n\nAssistant:\n\nB\n\nAnd now:\n\n"
+            assert f"{told}C" in text
+            assert f'"client":{len(told)}' in text, "it is the client's, and not the user's"
 
 
 def test_who_may_not_is_refused_and_what_is_wrong_is_said(tmp_path: Path) -> None:
