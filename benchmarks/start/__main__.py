@@ -13,18 +13,20 @@ import asyncio
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from iact.core.ports import ChatMessage, TextDelta
 from iact.core.session.clock import SystemClock
 from iact.models.embedded import EmbeddedModel
 from iact.models.weights import cache_folder
-from tests.acceptance.product import Product
+from tests.acceptance.product import Product, Server
 
 _TEXT: Final = "Good morning!"
 _IDLE: Final = 1.0
@@ -53,7 +55,15 @@ def _start(folder: Path, cache: Path) -> None:
     def say(what: str, more: str = "") -> None:
         print(f"{what}: {time.monotonic() - began:.1f} s{more}", flush=True)
 
-    with product.serving() as server:
+    # A process of its own from the start, as a person starts it.
+    with subprocess.Popen(
+        [sys.executable, "-m", "iact", "serve"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=product.environment,
+        cwd=folder,
+    ) as process:
+        server = _server(process, data)
         say("the page can be used", f", {_resident(server.process.pid)}")
         with server.connect() as socket:
             socket.send(json.dumps({"type": "hello", "session": None, "since": 0, "id": 1}))
@@ -86,6 +96,15 @@ def _start(folder: Path, cache: Path) -> None:
             print(f"first token: {first - asked:.1f} s after the message")
             print(f"answer: {time.monotonic() - asked:.1f} s after the message: {frame['body']!r}")
             say("end", f", {_resident(server.process.pid)}")
+        process.terminate()
+
+
+def _server(process: subprocess.Popen[str], data: Path) -> Server:
+    assert process.stdout is not None
+    address = urlsplit(process.stdout.readline().split()[-1])
+    assert address.port is not None
+    key = json.loads((data / "server.json").read_text(encoding="utf-8"))["key"]
+    return Server(process, address.port, "", key)
 
 
 async def _memory() -> None:

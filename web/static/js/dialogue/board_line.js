@@ -48,7 +48,7 @@ function words(phase, why) {
     case "waiting": return t("Another program is downloading the small model on board. You can write already; it answers when it is here.");
     case "downloading": return t("The small model on board is being downloaded. You can write already; it answers when it is here.");
     case "checking": return t("The small model on board is here and is being checked.");
-    case "loading": return t("The small model on board is being loaded.");
+    case "loading": return t("The small model on board is being loaded. The first time, that takes a minute or two.");
     case "failed": return heard(why);
     default: return "";
   }
