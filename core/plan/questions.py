@@ -424,6 +424,11 @@ def surroundings(it: Situation) -> Question:
     return (_conversation(it), _memory(it), _known(it), _files(it), text_part("subject", _day(it)))
 
 
+def said_before(it: Situation) -> Question:
+    """What the author of an answer is told besides the request: the conversation, and what is known of them."""
+    return (_conversation(it), _memory(it))
+
+
 def _models(briefing: Briefing) -> str:
     """Describe the models that an agent step may name; empty if there is no choice."""
     if len(briefing.models) < 2:
@@ -522,7 +527,7 @@ def reflect(it: Situation, message: str = "") -> Question:
             "any more, each with the reason; a step that the person asked for can't be named.\n"
             "- conclude: nothing more is to be done, since the goal is reached, or since no step can reach it (`reached`). "
             "Steps that are still planned are then not done.\n"
-            "- replan: other steps are needed; say in `reason` what is missing, for whoever plans them."
+            "- replan: other steps are needed; say in `reason` what is missing, so that they can be planned."
             + (last if at_rest else ""),
         ),
         text_part("ways", _WAYS_OF_DATA),

@@ -68,9 +68,10 @@ from iact.core.tree.expectations import expect, expect_said
 from iact.core.tree.interpret import has_output, result_value
 from iact.core.tree.mail import Incoming
 from iact.core.tree.mismatch import mismatch
+from iact.core.tree.plan_answer import answer_of
 from iact.core.tree.plan_briefing import brief, window_of
 from iact.core.tree.plan_checks import Functions, copied_in, judge_in
-from iact.core.tree.plan_report import answer_of, diagnosis_of, ending_from, ending_of, reply_of, report
+from iact.core.tree.plan_report import diagnosis_of, ending_from, ending_of, reply_of, report
 from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, StepOutcome, seconds, variable_of
 from iact.core.tree.plan_steps import fire
 from iact.core.tree.tree import Tree

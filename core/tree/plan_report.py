@@ -18,6 +18,7 @@ from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Diagnosis, Reached, Verdict
 from iact.core.tree.agent import Agent
+from iact.core.tree.plan_answer import last_steps
 from iact.core.tree.plan_run import Ending, PlanRun, variable_of
 from iact.core.tree.tree import Tree
 
@@ -74,19 +75,6 @@ def _verdict_before_1_3(reply: Reply) -> Verdict:
         missing=reply.missing,
         by="bound" if reply.ended_by else "nobody",
     )
-
-
-def answer_of(run: PlanRun, ending: Ending) -> str:
-    """The report for a person who asked for the plan: the answer, and then only what it lacks.
-
-    The person can see the steps.
-    """
-    if ending.status == "failed":
-        return report(run, ending)
-    parts = [as_text(ending.answer)] if ending.answer is not None else [*_results(run, ending)]
-    if ending.verdict.reached != "yes":
-        parts.insert(0, in_words(ending))
-    return "\n\n".join([*parts, *_lacks(run, ending)]) or report(run, ending)
 
 
 def diagnosis_of(found: JSON) -> Diagnosis | None:
@@ -182,13 +170,6 @@ def _results(run: PlanRun, ending: Ending) -> Iterator[str]:
         if record.output is not None:
             text = excerpt(as_text(record.output).rstrip("\n"), _SHOWN, variable_of(record.node.id))
             yield f"Result of {record.node.id}:\n{text}"
-
-
-def last_steps(run: PlanRun) -> list[NodeRecord]:
-    """Executed steps of the current version that no other of its steps builds on."""
-    work = run.work()
-    needed = {one for record in work if record.state != "cancelled" for one in record.node.dependencies}
-    return [record for record in work if record.state == "executed" and record.node.id not in needed]
 
 
 def _line(run: PlanRun, record: NodeRecord) -> str:

@@ -640,12 +640,8 @@ class Profile(Mode):
 
     def question(self, ask: DueThought, it: Situation) -> PlanQuestion:
         issues = "\n".join(f"- {one}" for one in self._all_issues()) or "- none"
-        told = (
-            *questions.request(it),
-            *questions.surroundings(it),
-            self._profile_part(),
-            *questions.course(it),
-        )
+        around = questions.surroundings(it) if ask.reason == "repair" else questions.said_before(it)
+        told = (*questions.request(it), *around, self._profile_part(), *questions.course(it))
         if ask.reason == "repair":
             parts = (
                 text_part(
