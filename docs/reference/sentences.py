@@ -136,6 +136,7 @@ _FOR_OTHERS: Final = (
     "core/tree/contexts.py",
     "core/tree/help_pages.py",
     "core/tree/interpret.py",
+    "core/tree/plan_answer.py",  # has its own languages
     "core/tree/plan_briefing.py",
     "core/tree/uploads.py",
     "iact/distiller.py",
