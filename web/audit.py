@@ -101,14 +101,18 @@ def answer_html(answer: ClearanceAnswer) -> Markup:
     )
 
 
+_NEW_HOST: Final = html(
+    '<p class="why"><span class="t">It is not among the hosts that this module may reach.</span></p>'
+)
+
+
 def host_question_html(asked: HostAsk) -> Markup:
     """A question to a person: whether a module may reach a host."""
     return html(
         '<section class="card asked"><header><span class="function">{host}</span> '
         '<span class="badge">{module}</span></header><div class="card-body">'
-        '<p class="why"><span class="t">It is not among the hosts that this module may reach.</span></p>'
-        "{agents}{addresses}"
-        '<p class="why"><span class="t">{named}</span></p>'
+        "{new}{agents}{addresses}"
+        '<p class="why"><span class="t">{named}</span></p>{carried}'
         '<p class="why"><span class="t">If you allow it, the module can send data there and receive data from there.</span></p>'
         "</div></section>",
         host=in_full(rule_of(asked.host, asked.port)),
@@ -116,6 +120,21 @@ def host_question_html(asked: HostAsk) -> Markup:
         agents=_one_of(asked.agents) if len(asked.agents) > 1 else NOTHING,
         addresses=joined(html('<p class="why"><code>{}</code></p>', in_full(one)) for one in asked.addresses),
         named=in_full(named_by(asked)),
+        new=NOTHING if asked.allowed else _NEW_HOST,
+        carried=_carried(asked) if asked.private else NOTHING,
+    )
+
+
+def _carried(asked: HostAsk) -> Markup:
+    """What a connection can carry out: whose words its program may follow, what it can send, and what it runs."""
+    programs = (html('<pre class="value">{}</pre>', in_full(program)) for program in asked.programs)
+    return html(
+        '<p class="why"><span class="t">Its program may follow what strangers wrote:</span> {}</p>'
+        '<p class="why"><span class="t">It can send what isn\'t public:</span> {}</p>{}'
+        '<p class="why"><span class="t">Your yes lets it send there until this session ends.</span></p>',
+        in_full(", ".join(asked.strange)),
+        in_full(", ".join(asked.private)),
+        joined(programs),
     )
 
 

@@ -578,7 +578,7 @@ def _shells_and_editors() -> Sequence[ActingKind]:
         ActingKind(
             "login-start",
             "bash",
-            "Whoever logs in runs this file.",
+            "A login runs this file.",
             names=(".profile", ".bash_profile", ".bash_login", ".login", ".xprofile", ".xinitrc", ".xsession",
                    ".pam_environment"),
             shown=True,
@@ -664,7 +664,7 @@ def _home_and_system() -> Sequence[ActingKind]:
         ActingKind(
             "ssh",
             "ssh",
-            "`ssh` lets in whoever has a key named here, and runs what its configuration names.",
+            "`ssh` lets in everybody with a key named here, and runs what its configuration names.",
             names=("authorized_keys", "authorized_keys2"),
             folders=(".ssh",),
         ),

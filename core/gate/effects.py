@@ -55,14 +55,10 @@ def rate(change: FileChange, own: FileState | None, policy: Policy, *, additions
         return Effect(2, fixed, fixed=True, acts=kind)
 
     found = _by_nature(change, own)
-    why = found.why
-    if kind is not None:
-        why += f" {kind.reason}"
-
     ruled = _by_rules(change, found.impact, policy)
-    if ruled != found.impact:
-        why += f" A rule of the policy rates it {ruled:g}."
-    return Effect(ruled, why, acts=kind)
+    if ruled == found.impact:
+        return Effect(found.impact, found.why, acts=kind)
+    return Effect(ruled, f"{found.why} A rule of the policy rates it {ruled:g}.", acts=kind)
 
 
 def highest(effects: Iterable[Effect]) -> Effect:

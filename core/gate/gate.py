@@ -167,12 +167,14 @@ def consider(
     clearance: bool = False,
     held: bool = False,
     layer: bool = False,
+    carries: str = "",
 ) -> Ticket | Denial | Question:
     """Decide one call, except for its clearance.
 
     `known`: named sets of values for `Require.within`. `over`: the rate that this call would exceed, if any
     (`core.gate.rate`). `clearance`: an authority wants to be asked about every call that nothing cheaper denies.
-    `held`: see `right_of`. `layer`: see `decide`.
+    `held`: see `right_of`. `layer`: see `decide`. `carries`: the sentence about what the call carries out, if somebody
+    must let it go (`core.gate.carried`).
     """
     if policy.lockdown:
         return Denial("lockdown", impact, "Everything is locked down.")
@@ -197,6 +199,8 @@ def consider(
         if reaches:
             why = f"Other people meet what the call does, and it is touched by {names}."
         return Question(request, impact, "provenance", why, right, layer)
+    if carries:
+        return Question(request, impact, "provenance", carries, right, layer)
     if clearance or policy.clears(request.function):
         why = f"Clearance is needed for {request.function}."
         return Question(request, impact, "clearance", why, right, layer)

@@ -95,13 +95,18 @@ def allows(rules: Iterable[Rule], module: str, host: str, port: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HostQuestion:
-    """A module wants to reach a host that is not allowed yet. `calls`: the module's calls that were running then."""
+    """A module wants to reach a host. `calls`: the module's calls that were running then.
+
+    `carries`: it can carry out what isn't public. `allowed`: the host itself was allowed already.
+    """
 
     module: str
     host: str
     port: int
     calls: tuple[int, ...] = ()
     seconds: float = 0
+    carries: bool = False
+    allowed: bool = False
 
 
 @dataclass(slots=True)
@@ -119,6 +124,10 @@ class Hosts:
     open: dict[int, HostQuestion] = field(default_factory=dict)
     once: dict[tuple[str, str, int], frozenset[int]] = field(default_factory=dict)
     reached: set[tuple[str, str, int, HostOrigin]] = field(default_factory=set)
+    let_go: set[tuple[str, str, int]] = field(default_factory=set)
+    """Connections over which a person lets a module send what isn't public."""
+    kept_back: set[tuple[str, str, int]] = field(default_factory=set)
+    """Connections over which a person, since their last message, does not."""
 
     def asked(self, module: str, host: str, port: int) -> int:
         """The record of the open question about this host; 0 if there is none."""

@@ -33,6 +33,9 @@ NOTHING: Final[Labels] = frozenset()
 _TOOL: Final = "tool:"
 _INSIDE: Final = "inside:"
 
+REMEMBERED: Final = f"{_INSIDE}RECALL"
+"""The label of what memory recalled. Nobody distrusts it for that, but it isn't public."""
+
 
 def join(many: Iterable[Labels]) -> Labels:
     """The labels of a value made of several values."""

@@ -24,7 +24,8 @@ def rule_of(host: str, port: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAsk(Content):
-    """A module wants to reach a host that is not allowed yet, and a person is asked. It never enters a context."""
+    """A module wants to reach a host that is not allowed yet, or could carry out what isn't public, and a person is
+    asked. It never enters a context."""
 
     KIND: ClassVar[str] = "host"
     OP: ClassVar[str] = "ask"
@@ -43,6 +44,14 @@ class HostAsk(Content):
     """The addresses at the host that the calls name."""
     origins: Annotated[Derived[tuple[str, ...]], Since("1.3")] = ()
     """Where the calls have the host from: "user" alone if the user wrote it; empty: no call names it."""
+    strange: Annotated[Derived[tuple[str, ...]], Since("1.3")] = ()
+    """If it can carry something out: the labels of strangers' texts that its program may follow."""
+    private: Annotated[Derived[tuple[str, ...]], Since("1.3")] = ()
+    """What isn't public and its program can send: labels, and "files" for the user's directory. Empty: nothing."""
+    programs: Annotated[Derived[tuple[str, ...]], Since("1.3")] = ()
+    """What these calls run, if it can carry something out."""
+    allowed: Annotated[Derived[bool], Since("1.3")] = False
+    """Whether the host itself was allowed already."""
     seconds: Outcome[float]
     """How long a person has: a setting."""
 

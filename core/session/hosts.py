@@ -27,6 +27,7 @@ from iact.core.session.live import Live
 from iact.core.session.person import signed
 from iact.core.session.person_waits import PersonWaits
 from iact.core.tree.apply_hosts import may_ask, origin_of
+from iact.core.tree.carried import NOTHING_CARRIED, connection_carries
 from iact.core.tree.host_callers import callers_of
 from iact.core.tree.reached import adds_labels
 
@@ -67,13 +68,17 @@ class HostAccess:
         while not (live.closed or live.failure is not None):
             self.follow()
             origin = origin_of(live.tree, module, host, port)
-            if origin is not None:
+            carrying = connection_carries(live.tree, module, owner, host, port)
+            if origin is not None and carrying is None:
                 if self._is_news(module, owner, host, port, origin):
                     said = HostReach(module=module, host=host, port=port, by=origin, owner=owner)
                     whose = callers_of(live.tree, module, host, owner).agents
                     await live.durable(live.record(said, whose[0] if whose else "/"))
                 return True
-            refused = (module, host, port) in live.tree.hosts.refused
+            what = (module, host, port)
+            refused = what in live.tree.hosts.refused or (
+                carrying is not None and what in live.tree.hosts.kept_back
+            )
             if refused or live.tree.lockdown or not may_ask(live.tree, module, host, port):
                 return False
             if not self._attended:
@@ -87,6 +92,8 @@ class HostAccess:
                 self.follow()
             if origin_of(live.tree, module, host, port) is None:
                 return ask in self._once  # and another connection that waited for this answer came first
+            if connection_carries(live.tree, module, owner, host, port) is not None:
+                return False
         return False
 
     def _is_news(self, module: str, owner: str, host: str, port: int, by: HostOrigin) -> bool:
@@ -129,7 +136,7 @@ class HostAccess:
         question = self._live.tree.hosts.open.get(ask)
         if question is None:
             raise UsageError(f"No connection waits for an answer to record {ask}.")
-        lasts = lasts if allow else "once"
+        lasts = lasts if allow and not question.allowed else "once"
         if lasts != "once":
             kept = self._always if lasts == "always" else self._session
             kept.change(add={(question.module, rule_of(question.host, question.port))})
@@ -174,7 +181,9 @@ class HostAccess:
         self._end(ask, "policy")
 
     def _question(self, module: str, owner: str, host: str, port: int) -> HostAsk:
-        callers = callers_of(self._live.tree, module, host, owner)
+        tree = self._live.tree
+        callers = callers_of(tree, module, host, owner)
+        carrying = connection_carries(tree, module, owner, host, port) or NOTHING_CARRIED
         return HostAsk(
             module=module,
             host=host,
@@ -184,6 +193,10 @@ class HostAccess:
             agents=callers.agents,
             addresses=callers.addresses,
             origins=callers.origins,
+            strange=carrying.strange,
+            private=carrying.private,
+            programs=carrying.programs,
+            allowed=origin_of(tree, module, host, port) is not None,
             seconds=self._seconds,
         )
 
@@ -200,7 +213,7 @@ class HostAccess:
         """Close questions about hosts that a person has allowed in another way in the meantime."""
         tree = self._live.tree
         for ask, one in list(tree.hosts.open.items()):
-            if origin_of(tree, one.module, one.host, one.port) is not None:
+            if not one.carries and origin_of(tree, one.module, one.host, one.port) is not None:
                 self._end(ask, "core")
 
     def _end(self, ask: int, by: Literal["time", "core", "policy"]) -> None:

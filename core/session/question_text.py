@@ -94,13 +94,29 @@ def host_words(agent: str, asked: HostAsk) -> str:
     """The text of a question about a host, for a terminal."""
     host = _inline(rule_of(asked.host, asked.port), _SENTENCE)
     who = f"one of {', '.join(asked.agents)}" if len(asked.agents) > 1 else agent
+    new = "" if asked.allowed else ", which has not been allowed so far"
     lines = [
-        f"{_inline(who, _SENTENCE)}: the module {asked.module} wants to reach {host}, which has not been allowed so far.",
+        f"{_inline(who, _SENTENCE)}: the module {asked.module} wants to reach {host}{new}.",
         *(f"  {_inline(address, 2 * _SENTENCE)}" for address in asked.addresses),
         _inline(named_by(asked), _SENTENCE),
-        "If you allow it, the module can send data there and receive data from there.",
     ]
+    if asked.private:
+        lines += [_inline(carried_by(asked), 2 * _SENTENCE)]
+        lines += [f"  | {line}" for program in asked.programs for line in _lines(program)]
+    lines.append("If you allow it, the module can send data there and receive data from there.")
+    if asked.private:
+        lines.append(LASTS)
     return "\n".join(_exact(line) for line in lines)
+
+
+LASTS: Final = "Your yes lets it send there until this session ends."
+"""How long a person's yes to a connection holds that can carry something out."""
+
+
+def carried_by(asked: HostAsk) -> str:
+    """What a connection can carry out, as a sentence for people."""
+    read = ", ".join(asked.strange)
+    return f"Its program may follow what strangers wrote ({read}), and can send what isn't public: {', '.join(asked.private)}."
 
 
 def named_by(asked: HostAsk) -> str:

@@ -103,6 +103,7 @@ from iact.core.tree import (
     apply_shared_state,
     budget,
     call_cache,
+    carried,
     child_waits,
     chronicle,
     effects,
@@ -148,7 +149,7 @@ from iact.core.tree.kept_memory import KeptMemory, kept_by
 from iact.core.tree.mail import Incoming
 from iact.core.tree.notes import choose_notes, documented
 from iact.core.tree.plan_run import BUG
-from iact.core.tree.recall import lines_in, untrusted_in
+from iact.core.tree.recall import labels_in, lines_in
 from iact.core.tree.replies import read_reply
 from iact.core.tree.spawns import expect_spawn
 from iact.core.tree.tree import Tree
@@ -333,10 +334,16 @@ def _take(tree: Tree, record: Record) -> None:
             _control(tree, record, said)
 
 
+def forget_refusals(tree: Tree) -> None:
+    """A person's no holds until their next message."""
+    tree.denied.clear()
+    tree.hosts.kept_back.clear()
+
+
 def _say(tree: Tree, record: Record, say: Say) -> None:
     expect(tree, record, 0 <= say.client < max(len(record.body), 1), "tells of more than there is")
     tree.said.append(record.body[say.client :])
-    tree.denied.clear()
+    forget_refusals(tree)
     if say.kept is not None:
         tree.kept = say.kept
     if say.tools is not None:
@@ -713,6 +720,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
         fold_gate.use(tree, pending, record, call)
         effects.begin(tree, agent, pending, record, call)
         apply_shared_state.begin(tree, agent, pending, record, call)
+        carried.begins(tree, agent, pending)
     expect(tree, record, is_gated(pending.spec) == (call.impact is not None), "is rated as no such call is")
     expect(tree, record, bool(pending.child) == (call.budget is not None), "reserves what no such call does")
     pending.call = record.n
@@ -809,6 +817,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record, result)
         apply_shared_state.end(tree, agent, pending, result)
+        carried.ends(tree, agent, pending, record, result)
     if agent.plan is not None:
         agent.actions.remove(pending)
         plan_fold.resulted(tree, agent, pending, record, result)
@@ -823,7 +832,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
         # Content of files, or of outside origin.
         origin.read(agent, origin.of_call(tree, agent, pending))
     elif pending.spec.core:
-        origin.read(agent, untrusted_in(result.rows) | origin.passed(pending.bound))
+        origin.read(agent, labels_in(result.rows) | origin.passed(pending.bound))
         if pending.spec.name == "LOAD":  # an error here lists the available modules
             origin.read(agent, join(tree.shared.named.values()))
     elif result.status in ("ok", "error") or has_output(record, result):
@@ -908,7 +917,7 @@ def _recall(tree: Tree, record: Record, recall: Recall) -> None:
     whole = len(lines) == len(recall.rows)
     expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
     agent.mail.recalled = lines
-    origin.read(agent, untrusted_in(recall.rows))
+    origin.read(agent, labels_in(recall.rows))
 
 
 def _discard(tree: Tree, record: Record, discard: Discard) -> None:
@@ -1017,17 +1026,17 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             plan_fold.cancelled(tree, agent, record, said)
         case Inject(node=node) if node:
             tree.said.append(record.body)
-            tree.denied.clear()
+            forget_refusals(tree)
             child = plan_fold.told_step(tree, agent, record, said)
             if child is not None:
                 _intervene(tree, child, record, said)
         case Inject() if agent.plan is not None and agent.plan.running is not None:
             tree.said.append(record.body)
-            tree.denied.clear()
+            forget_refusals(tree)
             plan_fold.interjected(tree, agent, record, at_once=said.mode == "interrupt")
         case Inject():
             tree.said.append(record.body)
-            tree.denied.clear()
+            forget_refusals(tree)
             _intervene(tree, agent, record, said)
         case SendNow() | Reword() | Withdraw():
             _change_queued(tree, agent, record, said)
@@ -1042,7 +1051,7 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             plan_fold.started(tree, agent, record)
         case EditPlan():
             tree.said.append(record.body)
-            tree.denied.clear()
+            forget_refusals(tree)
             plan_fold.edited(tree, agent, record)
         case RetryStep(node=node, budget=tokens):
             if not agent.active and agent.plan is not None:

@@ -128,6 +128,8 @@ def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
         return
     if said.remember is not None and said.allow:
         tree.remembered = tree.remembered.keep(_kept(tree, decision, said.remember, record))
+    if said.allow and decision.carrying is not None and decision.carrying.sending.destination:
+        tree.carried.allowed.add(decision.carrying.sending.place)
     if is_held(tree, pending):
         for path in _above(tree, agent):
             tree.agents[path].guards.stood(pending.asked_at, record.at)

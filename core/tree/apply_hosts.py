@@ -11,6 +11,7 @@ from iact.core.records.control import AllowHosts
 from iact.core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach
 from iact.core.records.record import Record
 from iact.core.tree import reached
+from iact.core.tree.carried import NOTHING_CARRIED, CarryingConnection, connection_carries
 from iact.core.tree.expectations import expect
 from iact.core.tree.host_callers import callers_of
 from iact.core.tree.tree import Tree
@@ -55,15 +56,23 @@ def ask(tree: Tree, record: Record, said: HostAsk) -> None:
     """Apply a question to a person about a host."""
     hosts = tree.hosts
     unknown = origin_of(tree, said.module, said.host, said.port) is None
+    carrying = connection_carries(tree, said.module, said.owner, said.host, said.port)
     asked = hosts.asked(said.module, said.host, said.port) > 0
     may = may_ask(tree, said.module, said.host, said.port)
-    expect(tree, record, unknown and may and not asked, "asks about a host that needs no answer")
+    needed = (unknown or carrying is not None) and may and not asked
+    expect(tree, record, needed, "asks about a host that needs no answer")
     callers = callers_of(tree, said.module, said.host, said.owner)
     expect(tree, record, callers.calls == said.calls, f"names other calls than {callers.calls}")
     about = (said.agents, said.addresses, said.origins)
     derived = (callers.agents, callers.addresses, callers.origins)
     expect(tree, record, about == derived, f"says of these calls what is not so, but {derived}")
-    hosts.open[record.n] = HostQuestion(said.module, said.host, said.port, said.calls, said.seconds)
+    carried = CarryingConnection(said.strange, said.private, said.programs)
+    right = carrying or NOTHING_CARRIED
+    expect(tree, record, carried == right, f"says of what leaves what is not so, but {right}")
+    expect(tree, record, said.allowed is not unknown, "says otherwise whether its host was allowed")
+    hosts.open[record.n] = HostQuestion(
+        said.module, said.host, said.port, said.calls, said.seconds, bool(said.private), said.allowed
+    )
 
 
 def answer(tree: Tree, record: Record, said: HostAnswer) -> None:
@@ -75,6 +84,14 @@ def answer(tree: Tree, record: Record, said: HostAnswer) -> None:
     if question is None:
         return
     what = (question.module, question.host, question.port)
+    if said.allow and question.carries:
+        hosts.let_go.add(what)
+    if question.allowed:
+        # The host is allowed whatever the answer is. It was about what leaves.
+        if not said.allow and said.by == "user":
+            hosts.kept_back.add(what)
+        return
+
     if said.allow and said.lasts == "once":
         hosts.once[what] = frozenset(question.calls)
     if said.allow:

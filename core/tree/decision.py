@@ -29,6 +29,7 @@ from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Gate
 from iact.core.records.parts import AttachedValue, ClearanceRule
 from iact.core.records.record import Record
 from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.carried import Carrying, carries
 from iact.core.tree.interpret import kind_digest, whole_digest_of
 from iact.core.tree.origin import provenance_of
 from iact.core.tree.tree import Tree
@@ -44,13 +45,15 @@ _INLINE: Final = 16_384
 class Decision:
     """The gate's decision about a call.
 
-    `tally`: the rates after it. `asked`: the question that an authority must answer or has answered.
+    `tally`: the rates after it. `asked`: the question that an authority must answer or has answered. `carrying`: what a
+    yes to that question lets go.
     """
 
     verdict: Ticket | Denial | Question
     impact: Impact
     tally: Tally
     asked: ClearanceRequest | None = None
+    carrying: Carrying | None = None
 
     @property
     def by(self) -> Authority:
@@ -91,9 +94,11 @@ def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint
     counted = pending.asked or pending.passed
     tally, over = (tree.tally, None) if counted else tree.tally.take(policy.rates_of(spec.name), now)
     provenance = provenance_of(tree, agent, bound)
+    carrying = carries(tree, agent, spec.name, bound, arguments)
     verdict = consider(
         request, impact.level, grant, policy, arguments=arguments, provenance=provenance,
         known=policy.known, over=over, clearance=endpoint, held=spec.held, layer=layer,
+        carries=carrying.why if carrying is not None else "",
     )  # fmt: skip
     if isinstance(verdict, Denial):
         return Decision(verdict, impact, tree.tally)
@@ -101,7 +106,9 @@ def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint
         return Decision(verdict, impact, tally)
     origins = {name: sorted(provenance.of(name)) for name in arguments}
     asked = ClearanceRequest(verdict, arguments, grant.user, tree.session, origins)
-    return Decision(_settled(tree, pending, asked, endpoint=endpoint), impact, tally, asked)
+    if carrying is not None and verdict.reason != carrying.why:
+        carrying = None
+    return Decision(_settled(tree, pending, asked, endpoint=endpoint), impact, tally, asked, carrying)
 
 
 def _settled(

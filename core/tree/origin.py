@@ -20,6 +20,7 @@ from iact.core.gate.provenance import (
     MODEL,
     NOTHING,
     OWN,
+    REMEMBERED,
     USER,
     Labels,
     Provenance,
@@ -205,7 +206,7 @@ def written(tree: Tree, agent: Agent, pending: Pending) -> Labels:
 
 def lasting(labels: Labels) -> Labels:
     """The labels that matter to anyone who comes across what was left behind."""
-    return frozenset(one for one in labels - OWN if not is_inside(one))
+    return frozenset(one for one in labels - OWN if not is_inside(one) or one == REMEMBERED)
 
 
 def touch_files(tree: Tree, labels: Labels) -> None:

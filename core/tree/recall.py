@@ -8,9 +8,10 @@ neither replay nor verification asks a database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from iact.core.gate.provenance import REMEMBERED
 from iact.core.language import labels
 from iact.core.ports import Recalled
 from iact.core.records.parts import MemorySource
@@ -40,6 +41,13 @@ def rows_of(rows: Iterable[Recalled]) -> tuple[MemorySource, ...]:
 def lines_in(body: str) -> tuple[str, ...]:
     """Return the lines as an agent reads them."""
     return tuple(line.removeprefix(_BULLET) for line in body.split("\n") if line)
+
+
+def labels_in(rows: Sequence[MemorySource]) -> frozenset[str]:
+    """The labels of what was recalled: that it is from memory, and those of its outside sources."""
+    if not rows:
+        return frozenset()
+    return untrusted_in(rows) | {REMEMBERED}
 
 
 def untrusted_in(rows: Iterable[MemorySource]) -> frozenset[str]:

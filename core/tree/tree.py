@@ -44,6 +44,7 @@ from iact.core.tree.agent import (
     Step,
     Think,
 )
+from iact.core.tree.carried_out import CarriedOut
 from iact.core.tree.live_folder import LiveFolder, PendingChange
 from iact.core.tree.prepared_context import Foreseen, Stamp
 from iact.core.tree.roles import Role
@@ -104,6 +105,7 @@ class Tree:
         self.spent: Spent = {}
         """How much was let through by rules for questions that no person was available to answer."""
         self.hosts = Hosts()
+        self.carried = CarriedOut()
         self.forms: dict[int, FormAsk] = {}
         """Open questions of calls to a person, by record."""
         self.cached: dict[tuple[str, str], Artifact] = {}

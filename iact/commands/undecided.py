@@ -9,6 +9,7 @@ from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk, rule_of
+from iact.core.session.question_text import carried_by
 from iact.core.session.questions import Undecided
 
 
@@ -17,7 +18,8 @@ def to_json(decided: Undecided) -> dict[str, JSON]:
     question, asked = decided.question, decided.question.content
     fields: dict[str, JSON] = {"record": question.n, "agent": question.agent, "allowed": decided.allowed}
     if isinstance(asked, HostAsk):
-        host, why = rule_of(asked.host, asked.port), "It has not been allowed so far."
+        host = rule_of(asked.host, asked.port)
+        why = carried_by(asked) if asked.private else "It has not been allowed so far."
         return {"kind": "host", "host": host, "module": asked.module, "why": why, **fields}
     if isinstance(asked, FormAsk):
         return {"kind": "form", "function": asked.function, "why": asked.message, **fields}

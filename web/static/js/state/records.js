@@ -483,7 +483,7 @@
  * @property {(PathOutcome)[]|Blob} [left] Paths for which it was not done. It was done for all others.
  * @property {(PathOutcome)[]|Blob} [notes] Notes about some of the paths that were applied.
  *
- * A module wants to reach a host that is not allowed yet, and a person is asked. It never enters a context.
+ * A module wants to reach a host that is not allowed yet, or could carry out what isn't public, and a person is asked. It never enters a context.
  * @typedef {object} HostAskRecord
  * @property {"host"} kind
  * @property {"ask"} op
@@ -495,6 +495,10 @@
  * @property {(string)[]} [agents] The agents of these calls.
  * @property {(string)[]} [addresses] The addresses at the host that the calls name.
  * @property {(string)[]} [origins] Where the calls have the host from: "user" alone if the user wrote it; empty: no call names it.
+ * @property {(string)[]} [strange] If it can carry something out: the labels of strangers' texts that its program may follow.
+ * @property {(string)[]} [private] What isn't public and its program can send: labels, and "files" for the user's directory. Empty: nothing.
+ * @property {(string)[]} [programs] What these calls run, if it can carry something out.
+ * @property {boolean} [allowed] Whether the host itself was allowed already.
  * @property {number} seconds How long a person has: a setting.
  *
  * The answer to a question about a host. A no holds until somebody allows the host.
