@@ -24,6 +24,8 @@ SLOW: Final = (
     "acceptance/test_scenes_in_cluster.py",
     "acceptance/test_store_faults.py",
     "sandbox/test_registry.py",
+    # Plans.
+    "acceptance/test_verdicts.py",
     # Many users.
     "acceptance/test_accounts.py",
     "accounts/test_sign_in.py",

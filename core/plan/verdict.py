@@ -205,8 +205,10 @@ def _lacks_replaced(ended: Ended, record: NodeRecord, *, promised: bool, wanted:
     """What a step owes that a model replaced or left out."""
     one = record.node.id
     if not ended.replaced[one]:
+        # No matter who wrote the contract: it fell, and nothing was held against it since.
+        fell = record.node.contract is not NO_ERROR
         left_out = f"It failed and was left out: {record.error}" if record.error else "It was left out."
-        return left_out if wanted or promised else ""
+        return left_out if wanted or fell else ""
     if promised and one not in ended.heirs:
         return _unheld()
     return ""

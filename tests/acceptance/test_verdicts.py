@@ -1,0 +1,186 @@
+"""How a plan can end, through the real product: mode × what the judge says × what became of a step under a contract.
+
+Each case runs twice: as a file (`iact plan run`, whose steps a person wrote) and as a goal (`iact run`, whose steps a planner
+wrote). Status, verdict, exit status, the page and the faces must say the same, and none a success that was not one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+import pytest
+from a2a.types import TaskState
+
+from iact.core.journal import read_journal
+from iact.core.records.dialogue import Reply
+from iact.core.records.record import Record
+from iact.faces.a2a.tasks import TaskWords
+from iact.faces.mcp.results import result_of
+from iact.faces.responses.output import ending
+from iact.web.records import _short_of
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import NO_MODULES, Product
+from tests.endpoint import Request
+
+Judge = Literal["reached", "not reached", "more", "unreadable", "silent"]
+Trouble = Literal["none", "fell", "replaced", "not kept", "left out"]
+Reached = Literal["yes", "partly", "no", "unknown"]
+
+JUDGED: Final = ("reflect", "nreflect", "orchestrator", "analyze")
+JUDGES: Final[tuple[Judge, ...]] = ("reached", "not reached", "more", "unreadable", "silent")
+TROUBLES: Final[tuple[Trouble, ...]] = ("none", "fell", "replaced", "not kept", "left out")
+
+STEPS: Final = """\
+goal: Say what is here
+steps:
+  - {id: a, agent: first, task: "say what is here"}
+  - {id: b, agent: second, task: "say that it is kept", contract: {regex: "is kept"}}
+"""
+
+_VERDICTS: Final[Mapping[Judge, str]] = {
+    "reached": '{"decision": "conclude", "reached": true, "reason": "All is there."}',
+    "not reached": '{"decision": "conclude", "reached": false, "reason": "It is not there."}',
+    "more": '{"decision": "replan", "reason": "More is needed."}',
+    "unreadable": "Hm.",
+    "silent": '{"decision": "continue", "reason": "Go on."}',
+}
+_ANALYSES: Final[Mapping[Judge, str]] = {
+    "reached": '{"achieved": true, "confidence": 0.9, "reasoning": "All is there."}',
+    "not reached": '{"achieved": false, "confidence": 0.9, "reasoning": "It is not there."}',
+    "more": '{"achieved": false, "confidence": 0.1, "reasoning": "More is needed."}',
+    "unreadable": "Hm.",
+    "silent": "{}",
+}
+_PATCHES: Final[Mapping[Trouble, str]] = {
+    "fell": '{"action": "give_up"}',
+    "replaced": '{"steps": [{"id": "c", "agent": "third", "task": "say that it is kept"}]}',
+    "not kept": '{"steps": [{"id": "c", "agent": "fourth", "task": "say that it is kept"}]}',
+    "left out": '{"skip": true}',
+}
+
+EXITS: Final[Mapping[Reached, int]] = {"yes": 0, "partly": 3, "unknown": 3, "no": 4}
+
+
+def judged(mode: str, judge: Judge) -> Reached:
+    """What the judge's answer says, if nothing is missing."""
+    if mode == "static":
+        return "yes"
+    if judge == "more" and mode == "analyze":
+        return "no"
+    said: dict[Judge, Reached] = {
+        "reached": "yes", "not reached": "no", "more": "partly", "unreadable": "unknown", "silent": "unknown",
+    }  # fmt: skip
+    return said[judge]
+
+
+def expected(mode: str, judge: Judge, trouble: Trouble) -> Reached:
+    """The verdict that the rules lead to."""
+    base = judged(mode, judge)
+    if trouble in ("none", "replaced") or base == "no":
+        return base
+    return "partly"
+
+
+class Model:
+    """Answers every question of a case."""
+
+    def __init__(self, mode: str, judge: Judge, trouble: Trouble) -> None:
+        self._mode, self._judge, self._trouble = mode, judge, trouble
+        self._patched = False
+
+    def __call__(self, request: Request) -> str:
+        if request.agent:
+            return self._agent(request.agent)
+        question = next(text for _, text in request.messages if text)
+        if question.startswith("Plan the steps that reach"):
+            return STEPS
+        if question.startswith("Plan the steps that are still missing"):
+            return "Nothing comes to mind."
+        if question.startswith("A step failed"):
+            first, self._patched = not self._patched, True
+            return _PATCHES[self._trouble] if first else '{"action": "give_up"}'
+        if question.startswith("Look at"):
+            return '{"action": "continue"}'
+        if question.startswith("Judge the evidence"):
+            return _VERDICTS[self._judge]
+        if question.startswith("Decide whether"):
+            return _ANALYSES[self._judge]
+        return "This is what is here."
+
+    def _agent(self, path: str) -> str:
+        name = path.rsplit("/", 1)[1]
+        if name == "second":
+            return "It is kept." if self._trouble == "none" else "It is gone."
+        return {"third": "It is kept.", "fourth": "It is gone, too."}.get(name, "A table is here.")
+
+
+def last_reply(journal: Path, agent: str) -> Record:
+    """The last reply of an agent in a journal."""
+    records = read_journal(journal).records
+    return next(one for one in reversed(records) if one.kind == "reply" and one.agent == agent)
+
+
+def agree(reply: Record, reached: Reached) -> None:
+    """Check that the page and the faces say the same."""
+    content = reply.content
+    assert isinstance(content, Reply)
+    assert content.verdict is not None
+    assert content.verdict.reached == reached
+    done = reached == "yes"
+    assert (content.plan == "concluded") == done
+    assert (_short_of(content) == "") == done
+    assert result_of("s", reply).is_error != done
+    assert (ending(reply)[0] == "completed") == done
+    status = TaskWords("s", reply).status(reply, reply, ())
+    assert (status.state == TaskState.TASK_STATE_COMPLETED) == done
+
+
+def ran(product: Product, *arguments: str) -> tuple[int, dict[str, object]]:
+    done = product.run(*arguments)
+    assert "Traceback" not in done.stderr, done
+    return done.status, json.loads(done.stdout)
+
+
+CASES: Final = [("static", "silent"), *((mode, judge) for mode in JUDGED for judge in JUDGES)]
+
+
+@pytest.mark.parametrize(("mode", "judge"), CASES)
+def test_every_way_to_end_is_told_as_what_it_is(stage: Stage, mode: str, judge: Judge) -> None:
+    for trouble in TROUBLES:
+        reached = expected(mode, judge, trouble)
+        case = (mode, judge, trouble)
+        file = stage.folder / "plan.yaml"
+        file.write_text(STEPS)
+
+        product = stage.product(stage.endpoint(Model(*case)), **NO_MODULES)
+        status, report = ran(product, "plan", "run", str(file), "--mode", mode, "--json")
+        verdict = report["verdict"]
+        assert isinstance(verdict, dict)
+        assert (verdict["reached"], status) == (reached, EXITS[reached]), (case, report)
+        assert (report["status"] == "concluded") == (reached == "yes"), case
+        assert report["achieved"] == (reached == "yes"), case
+        assert bool(verdict["missing"]) == (trouble in ("fell", "not kept", "left out")), (case, verdict)
+        assert ("b" in verdict["replaced"]) == (trouble in ("replaced", "not kept")), (case, verdict)
+        agree(last_reply(Path(str(report["journal"])), "/plan"), reached)
+
+        product = stage.product(stage.endpoint(Model(*case)), **NO_MODULES)
+        status, report = ran(product, "run", "--mode", mode, "--json", "Say what is here")
+        told = report["verdict"]
+        assert isinstance(told, dict)
+        assert (told["reached"], status) == (reached, EXITS[reached]), (case, report)
+        assert (report["status"] == "done") == (reached == "yes"), case
+        agree(last_reply(Path(str(report["journal"])), "/"), reached)
+
+
+@pytest.mark.parametrize("mode", JUDGED)
+def test_a_judge_that_could_not_be_asked_leaves_it_unknown(stage: Stage, mode: str) -> None:
+    """The planner uses up the only call."""
+    product = stage.product(stage.endpoint(Model(mode, "reached", "none")), **NO_MODULES)
+    (product.data / "iact.toml").write_text("[plans]\ncalls = 1\n")
+    status, report = ran(product, "run", "--mode", mode, "--json", "Say what is here")
+    verdict = report["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["reached"], verdict["by"], status) == ("unknown", "nobody", 3), report
