@@ -57,6 +57,8 @@ class Deliberation:
         self._planner = planner
         self._messages: list[tuple[str, str]] = []
         self._numbers: dict[str, int] = {}
+        self._repaired: set[str] = set()
+        """Failed steps that the ladder deals with, so that no observer looks at them."""
         self._fallback: str | None = None
         self._assessment = ""
         """The latest assessment of the evidence."""
@@ -105,7 +107,8 @@ class Deliberation:
         if not run.asks or run.concluded:
             return
         ask = run.mode.after(run.state, node) if run.affordable else None
-        if ask is not None:
+        under_repair = ask is not None and ask.kind == "observe" and node in self._repaired
+        if ask is not None and not under_repair:
             self._think(ask)
 
     def recover(self, node: str) -> None:
@@ -127,6 +130,8 @@ class Deliberation:
         if not run.mode.patches or not run.affordable:
             run.ladder.give_up(node)
             return
+        if run.follows_1_3:
+            self._repaired.add(node)
         self._start(partial(self._patch, node))
 
     def hear(self) -> bool:

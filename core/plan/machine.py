@@ -459,8 +459,11 @@ class PlanMachine:
         run.timer(run.at + rung.delay, "retry", node.id)
 
     def _ended_work(self, node: str) -> None:
+        failed = self.run.state.nodes[node].state == "failed"
+        if failed and self.run.follows_1_3:
+            self._deliberation.recover(node)
         self._deliberation.ended(node)
-        if self.run.state.nodes[node].state == "failed":
+        if failed and not self.run.follows_1_3:
             self._deliberation.recover(node)
 
     def _stop_attempt(self, node: str) -> None:
