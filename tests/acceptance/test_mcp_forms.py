@@ -130,7 +130,13 @@ def test_what_a_person_fills_in_is_what_the_server_gets(stage: Stage, tmp_path: 
         values = {"name": "Ada <script>", "room": "d", "nights": 3}
         tell(socket, {"type": "form.answer", "ask": asked["n"], "accept": True, "values": values})
         comes(answered(product), "the reply")
-        late = {"type": "form.answer", "ask": asked["n"], "accept": True, "values": values}
+        late = {
+            "type": "form.answer",
+            "ask": asked["n"],
+            "accept": True,
+            "digest": asked["digest"],
+            "values": values,
+        }
         socket.send(json.dumps({**late, "id": 77}))
         assert "No call waits for an answer" in refusal(socket, 77)
     content = {"name": "Ada <script>", "nights": 3, "breakfast": True, "room": "d", "wishes": ["view"]}
@@ -298,7 +304,7 @@ def test_an_address_is_shown_and_opened_by_nobody_but_the_person(stage: Stage, t
         assert asked["url"] == "https://pay.example/7"
         assert "<a " not in str(asked["html"])
         session = next(iter(product.journals())).parent.name
-        said = product.run("answer", "--session", session, str(asked["n"]), "--yes", "--json")
+        said = product.agree("answer", "--session", session, str(asked["n"]), "--yes", "--json")
         assert json.loads(said.stdout)["n"] > int(str(asked["n"]))
         again = product.run("answer", "--session", session, str(asked["n"]), "--no")
         assert (again.status, "No call waits for an answer" in again.sentence) == (2, True)
