@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from iact.core.errors import IactError, UsageError
+from iact.core.session.archive import BoundedEntry
 from iact.core.session.replay import replay
 from iact.user_folders import USERS
 
@@ -79,7 +80,7 @@ def read_backup(source: Path, data: Path, tell: Tell) -> None:
     try:
         data.parent.mkdir(parents=True, exist_ok=True)
         with _beside(data) as folder:
-            with tarfile.open(source, "r:gz") as archive:
+            with tarfile.open(source, "r:gz", tarinfo=BoundedEntry) as archive:
                 _check(source, archive)
                 _extract(archive, folder, tell)
             os.sync()

@@ -72,6 +72,7 @@ SLOW: Final = (
     "acceptance/test_parallel.py",
     "acceptance/test_planners.py",
     "acceptance/test_provenance_matrix.py",
+    "acceptance/test_reached.py",
     "core/session/test_plan_control.py",
     "hostile/test_folders.py",
     "acceptance/test_cases.py",

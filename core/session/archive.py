@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Self
 
 from iact.core.errors import JournalError, JournalUnwritable, UsageError
 from iact.core.journal.file import FILE, open_regular, read_journal, sync_directory
@@ -43,6 +43,35 @@ from iact.core.session.trash import Trash
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _PARTS: Final = ("journal.md", ABOUT, "blobs", "workspace", STORE)
 _MOST: Final = LARGEST_JOURNAL + BLOBS + 2 * FILES
+
+
+_LONGEST_HEADER: Final = 64 * 1024
+"""The most bytes of a header that holds a name or attributes. Its reader takes it into memory as a whole."""
+_HELD_WHOLE: Final = frozenset(
+    {
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+    }
+)
+
+
+class BoundedEntry(tarfile.TarInfo):
+    """An entry of an archive from elsewhere: a header that declares more than there can be to say is not read."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Read the first block of a header.
+
+        Raises:
+            tarfile.ReadError: it declares a name, or attributes, of an impossible size.
+        """
+        entry = super().frombuf(buf, encoding, errors)
+        if entry.type in _HELD_WHOLE and entry.size > _LONGEST_HEADER:
+            raise tarfile.ReadError(f"a header declares {entry.size:,} bytes of names")
+        return entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +213,7 @@ def _unpack(source: Path, target: Path, called: str) -> int:
     """
     left_out, size = 0, 0
     try:
-        with tarfile.open(source, "r:*") as archive:
+        with tarfile.open(source, "r:*", tarinfo=BoundedEntry) as archive:
             for count, entry in enumerate(archive):
                 size += entry.size
                 if count > 4 * ENTRIES or size > _MOST:

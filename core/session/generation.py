@@ -42,6 +42,10 @@ not on disk, and the model is asked for them again; no effect and no acknowledge
 _CHARACTERS: Final = 16
 """Characters to a token, at most. A reply that is longer than its limit in tokens allows is ended."""
 
+_LONGEST: Final = 2_000_000
+"""The most characters of a reply with its reasoning. All of it is read by rules that take seconds for each megabyte."""
+TOO_LONG: Final = "The model wrote more than 2 MB. Its reply ends there, and what came after is dropped."
+
 _THOUGHT: Final = 20_000
 """How many characters of a model's reasoning are kept."""
 
@@ -81,6 +85,8 @@ class RunningReply:
         self._reasoning = ""
         self._written = 0
         """The characters that came and count, reasoning included."""
+        self.too_long = False
+        """Whether more came than a reply may have, and the rest was dropped."""
         self._unproven = False
         self._left_out = 0
         self._asking = ModelCall(live, agent.path)
@@ -168,10 +174,10 @@ class RunningReply:
                 self._asking.take(event)
                 match event:
                     case TextDelta(text):
-                        if self._take(text):
+                        if self._take(text[: _LONGEST - self._written]):
                             return
                     case ReasoningDelta(text):
-                        self._think(text)
+                        self._think(text[: _LONGEST - self._written])
                     case StreamRestart():
                         self._restart()
                     case StreamRecast():
@@ -182,6 +188,10 @@ class RunningReply:
                         self._usage = usage
                     case StreamEnd(finish) if self._finish != "cut":
                         self._finish = finish
+                if self._written >= _LONGEST:
+                    self._finish = "length"
+                    self.too_long = True
+                    return
                 if self._written > limit * _CHARACTERS:
                     self._finish = "length"  # its endpoint ignores the limit
                     return

@@ -15,7 +15,7 @@ from iact.core.ports import ChatMessage, Model
 from iact.core.records.dialogue import Compress, Draw, Reply, Turn
 from iact.core.records.parts import MINUTE, Seen, Tokens
 from iact.core.records.record import Record
-from iact.core.session.generation import RunningReply
+from iact.core.session.generation import TOO_LONG, RunningReply
 from iact.core.session.grounding import Grounding
 from iact.core.session.models import learnt
 from iact.core.session.person import signed
@@ -165,6 +165,8 @@ class Turns:
         generation = RunningReply(self._live, agent, prepared, size)
         if await self._write(generation, self._models.model(agent.model), prepared.newest):
             self._finish(generation)
+            if generation.too_long:
+                self._live.notice(agent.path, "model", TOO_LONG)
 
     def is_short(self, agent: Agent) -> bool:
         """Whether there is too little history to compress."""

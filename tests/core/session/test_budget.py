@@ -12,6 +12,7 @@ from iact.core.context import history
 from iact.core.context.prompt import STANDARD
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
+from iact.core.session import generation
 from iact.core.session.replay import replay
 from iact.core.tree import budget
 from iact.core.tree.account import Account
@@ -307,3 +308,14 @@ def test_denied_and_unreachable_look_the_same_to_the_model(tmp_path: Path) -> No
         return [asked.newest.replace(function, "F") for asked in model.asked if asked.turn]
 
     assert contexts("destroy", tmp_path / "denied") == contexts("lose", tmp_path / "lost")
+
+
+def test_a_reply_ends_at_two_megabytes_with_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large the pieces are in which it comes, and whatever limit in tokens its model has."""
+    assert generation._LONGEST == 2_000_000
+    monkeypatch.setattr(generation, "_LONGEST", 2000)
+    model = ScriptedModel(replies({"/": ["Many words. " * 1000]}), chunk=5000)
+    _, records = play(tmp_path, model, Bounds())
+    (reply,) = [one for one in records if one.kind == "reply"]
+    assert len(reply.body) == 2000
+    assert [one.body for one in records if one.kind == "notice"] == [generation.TOO_LONG]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import io
 import os
 import sqlite3
 import tarfile
+import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -530,6 +532,29 @@ def test_nothing_in_an_archive_reaches_out_of_it(tmp_path: Path, kind: str) -> N
     assert [*target.iterdir()] == []
     assert not any(path.is_symlink() for path in (got.directory / "blobs").iterdir())
     assert [one.id for one in store.sessions()] == [made]
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE]
+)
+def test_a_header_that_declares_a_huge_name_is_not_read(tmp_path: Path, kind: bytes) -> None:
+    """Less than a megabyte of archive could take the memory that it declares."""
+    header = tarfile.TarInfo("x/workspace/file")
+    header.type, header.size = kind, 64 << 20
+    file = tmp_path / "crafted.tar.gz"
+    with gzip.open(file, "wb") as packed:
+        packed.write(header.tobuf(tarfile.GNU_FORMAT))
+        for _ in range(64):
+            packed.write(bytes(1 << 20))
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(UsageError, match="declares 67,108,864 bytes of names"):
+            SessionStore(tmp_path / "data").import_session(file)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 16 << 20
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00", None])
