@@ -707,7 +707,16 @@ class PlanMachine:
         self.run.at = at
         if self.run.state.nodes[node].state not in TERMINAL:
             self.run.emit(node, "cancelled", detail=reason)
+            self._stop_weighing(node)
             self._turn()
+
+    def _stop_weighing(self, node: str) -> None:
+        """Ask no more what a message asks of the work, since it was taken back: nothing waits for it."""
+        for number, thought in list(self._thoughts.items()):
+            question = thought.question
+            if question is not None and question.kind == "word" and question.node == node:
+                self._drop(number)
+                self.run.let_go()
 
     def interject(self, text: str, at: float, *, at_once: bool = False) -> None:
         """Pass a person's message to the running plan: what runs finishes, the rest waits for the reflection on it.
