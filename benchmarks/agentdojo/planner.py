@@ -25,7 +25,7 @@ from typing import Any, get_args
 from agentdojo.functions_runtime import FunctionsRuntime
 from pydantic import BaseModel, EmailStr
 
-from iact.core.gate.provenance import MODEL, NOTHING, PICKED, USER, Labels, join, returned
+from iact.core.gate.provenance import MODEL, NOTHING, PICKED, USER, Labels, from_tool, join, returned
 from iact.core.gate.user_values import wrote
 
 _OWN_WORD: Labels = frozenset({MODEL})
@@ -48,7 +48,7 @@ class Result:
 
     @staticmethod
     def of(function: str, given: list[Labels], value: Any) -> Result:
-        found = Result(returned(function, given))
+        found = Result(returned(from_tool(function), given))
         if isinstance(value, str | int | float):
             found.typed[_text(value)] = False
         found._take(value, several=False)

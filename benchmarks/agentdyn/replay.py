@@ -25,7 +25,17 @@ from iact.core.gate.gate import CallRequest, Denial, Question, Ticket, arguments
 from iact.core.gate.grant import Grant
 from iact.core.gate.policy import Policy
 from iact.core.gate.policy_file import Policies
-from iact.core.gate.provenance import MODEL, NOTHING, PICKED, USER, Labels, Provenance, join, returned
+from iact.core.gate.provenance import (
+    MODEL,
+    NOTHING,
+    PICKED,
+    USER,
+    Labels,
+    Provenance,
+    from_tool,
+    join,
+    returned,
+)
 from iact.core.gate.rules import texts_of
 from iact.core.gate.user_values import wrote
 from iact.core.ports import JSON
@@ -188,7 +198,7 @@ def bound(run: Run, call: Call, seen: Seen, *, impact: float) -> tuple[dict[str,
             )
             parts.append(next(allowed, own if not ways else ways[0] | {MODEL}))
         labels[name] = join(parts) or frozenset({MODEL})
-    return labels, returned(f"{run.suite}.{call.function}", labels.values())
+    return labels, returned(from_tool(f"{run.suite}.{call.function}"), labels.values())
 
 
 def _decide(
