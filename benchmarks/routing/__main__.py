@@ -17,7 +17,7 @@ from iact.core.errors import ModelError, StructuredFailed
 from iact.core.models.structured import structured
 from iact.core.plan.briefing import Briefing
 from iact.core.plan.modes import auto
-from iact.core.plan.questions import Situation
+from iact.core.plan.questions import PlanSituation
 from iact.core.ports import ChatMessage
 from iact.core.session.clock import SystemClock
 from tests.routing.requests import Request, is_right, requests, table
@@ -43,7 +43,7 @@ async def by_model() -> tuple[list[tuple[Request, auto.Choice]], int, int]:
     silent = exact = 0
     try:
         for request in requests():
-            asked = Situation(request.text, Briefing(words=[request.text]))
+            asked = PlanSituation(request.text, Briefing(words=[request.text]))
             question = ChatMessage("user", auto.question(asked, model.profile.context))
             try:
                 found = await structured(model, [question], auto.Features, max_tokens=120)

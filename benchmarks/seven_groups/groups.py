@@ -115,7 +115,7 @@ async def _loop(group: str, world: World, mind: Mind, clock: Clock, until: float
     if group == "G0":
         head += f"{_CAREFUL}\n\n"
     if group == "G2":
-        parts = questions.plan(questions.Situation(goal, infos=catalogue.all()))
+        parts = questions.plan(questions.PlanSituation(goal, infos=catalogue.all()))
         asked = PlanQuestion("plan", build(parts))
         head += "Plan:\n" + "".join([piece async for piece in mind.ask(asked)]) + "\n\n"
     history: list[str] = []

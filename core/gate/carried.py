@@ -110,7 +110,7 @@ _BOUNDARY: Final = r"[\w%&=?/~+@:-]|\.\w"
 
 
 def stands_in(text: str, address: str) -> bool:
-    """Whether an address stands in a text, letter by letter: in another spelling, capitals could be a message."""
+    """Whether a text has an address, letter by letter: in another spelling, capitals could be a message."""
     bare = address.rstrip("/")
     if bare not in text:
         return False

@@ -19,7 +19,7 @@ from iact.core.objects import objects
 from iact.core.plan.forms import read_data, read_step
 from iact.core.plan.model import PlanError, PlanNode
 from iact.core.plan.protocol import QuestionKind
-from iact.core.plan.verdict import Judgement, JudgementKind
+from iact.core.plan.verdict import GoalJudgement, JudgementKind
 from iact.core.ports import JSON
 
 VerdictKind = Literal["continue", "conclude", "replan"]
@@ -465,7 +465,7 @@ def judged(text: str) -> bool:
     return text.strip().lower().rstrip(".!").split("\n")[0] in ("yes", "true")
 
 
-def report(text: str) -> tuple[Judgement, str]:
+def report(text: str) -> tuple[GoalJudgement, str]:
     """Read a report that says in its first line, or its last, whether the goal is reached: the judgement, and the rest.
 
     Default: it does not say.
@@ -477,8 +477,8 @@ def report(text: str) -> tuple[Judgement, str]:
             continue
         del lines[place]
         said, reason = _REACHED[found["reached"].lower()], found["reason"].strip(" *_")
-        return Judgement(said, reason), "\n".join(lines).strip()
-    return Judgement("not_said"), text.strip()
+        return GoalJudgement(said, reason), "\n".join(lines).strip()
+    return GoalJudgement("not_said"), text.strip()
 
 
 def _steps(data: Mapping[str, JSON]) -> tuple[PlanNode, ...]:

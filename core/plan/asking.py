@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from iact.core.context.tokens import estimate
 from iact.core.plan import answers, questions
 from iact.core.plan.execution import Execution
-from iact.core.plan.prompt import Item, Part, overlong, replaced, room_in
+from iact.core.plan.prompt import Item, QuestionPart, overlong, replaced, room_in
 from iact.core.plan.protocol import PlanQuestion, QuestionKind
 
 _CALLS: Final = 3
@@ -36,7 +36,7 @@ Asking = Generator[PlanQuestion, str | None, str | None]
 def asked(
     run: Execution,
     kind: QuestionKind,
-    parts: Sequence[Part],
+    parts: Sequence[QuestionPart],
     node: str = "",
     shape: type[BaseModel] | None = None,
 ) -> Asking:
@@ -46,8 +46,8 @@ def asked(
 
 
 def _compacted(
-    run: Execution, kind: QuestionKind, parts: tuple[Part, ...]
-) -> Generator[PlanQuestion, str | None, tuple[Part, ...]]:
+    run: Execution, kind: QuestionKind, parts: tuple[QuestionPart, ...]
+) -> Generator[PlanQuestion, str | None, tuple[QuestionPart, ...]]:
     """Return the parts, with those in fewer words that would lose most of themselves."""
     left = _CALLS
     for part, tokens in overlong(parts, run.window(run.role_of(kind))):

@@ -23,7 +23,7 @@ class KnownValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class SaidBefore:
     """A message of the conversation that led to the plan."""
 
     who: Literal["person", "agent"]
@@ -46,7 +46,7 @@ class Briefing:
     """What the person wrote that the plan is for, word for word, oldest first. Empty if a program asked for it."""
     summary: str = ""
     """What the older part of the conversation said, in fewer words."""
-    conversation: Sequence[Exchange] = ()
+    conversation: Sequence[SaidBefore] = ()
     """The last messages before those words, oldest first."""
     files: Sequence[str] = ()
     """Files of the workspace when the plan began, each with its size."""

@@ -34,7 +34,7 @@ from iact.core.plan.protocol import QuestionKind
 from iact.core.plan.recovery import Exhausted, RecoveryRefused
 from iact.core.plan.result import gather
 from iact.core.plan.states import TERMINAL
-from iact.core.plan.verdict import STOPPED, Judgement
+from iact.core.plan.verdict import STOPPED, GoalJudgement
 from iact.core.ports import JSON
 
 NO_REPLY = "No reply could be had from the model."
@@ -330,7 +330,7 @@ class Deliberation:
             self._end_for_person(ReflectionAnswer("conclude", reason, reached=False), at_once=True)
         run.let_go()
 
-    def _judge(self, judgement: Judgement | None) -> None:
+    def _judge(self, judgement: GoalJudgement | None) -> None:
         """Note what a judge said. What says nothing about the goal changes nothing about what was said before."""
         if judgement is not None:
             self._run.judgement = judgement
@@ -346,7 +346,7 @@ class Deliberation:
         if stops:
             run.stopped_by_person = verdict.reason or STOPPED
         else:
-            run.judgement = Judgement("reached", verdict.reason, "person")
+            run.judgement = GoalJudgement("reached", verdict.reason, "person")
         run.dismissed = True
         run.conclude(verdict.reason, verdict.answer)
         if at_once:
@@ -527,28 +527,28 @@ def _told(verdict: ReflectionAnswer) -> JSON:
     return found
 
 
-def judgement_in(said: ReflectionAnswer, followed: ReflectionAnswer, *, final: bool) -> Judgement | None:
+def judgement_in(said: ReflectionAnswer, followed: ReflectionAnswer, *, final: bool) -> GoalJudgement | None:
     """What a reflection says about whether the goal is reached; None if nothing, because the plan goes on.
 
     `said`: its answer. `followed`: what the mode makes of it. `final`: nothing is left to run.
     """
     if said.reason == answers.UNREADABLE:
-        return Judgement("unreadable") if final else None
+        return GoalJudgement("unreadable") if final else None
     if said.decision == "replan":
-        return Judgement("wanted_more", said.reason)
+        return GoalJudgement("wanted_more", said.reason)
     if said.decision == "continue" and followed.decision == "conclude":
-        return Judgement("wanted_more", followed.reason)
+        return GoalJudgement("wanted_more", followed.reason)
     if said.decision == "continue":
-        return Judgement("not_said", said.reason) if final else None
+        return GoalJudgement("not_said", said.reason) if final else None
     reached = said.reached is not False
-    return Judgement("reached" if reached else "not_reached", said.reason)
+    return GoalJudgement("reached" if reached else "not_reached", said.reason)
 
 
-def judgement_of(analysis: Analysis) -> Judgement:
+def judgement_of(analysis: Analysis) -> GoalJudgement:
     """What an analysis says about whether the goal is reached."""
     if analysis.reasoning == answers.UNREADABLE:
-        return Judgement("unreadable")
-    return Judgement("reached" if analysis.achieved else "not_reached", analysis.reasoning)
+        return GoalJudgement("unreadable")
+    return GoalJudgement("reached" if analysis.achieved else "not_reached", analysis.reasoning)
 
 
 def _patched(patch: answers.PatchAnswer) -> JSON:

@@ -30,13 +30,13 @@ from iact.core.plan.protocol import (
     StepFailure,
     StepSuccess,
 )
-from iact.core.plan.questions import Situation
+from iact.core.plan.questions import PlanSituation
 from iact.core.plan.recovery import Exhausted, LadderBudget, RecoveryLadder, Retry
 from iact.core.plan.schedule import ReadyQueue
 from iact.core.plan.state import NodeChange, PlanEvent, PlanState
 from iact.core.plan.states import TERMINAL, Cause
 from iact.core.plan.validate import effective_impact
-from iact.core.plan.verdict import Judgement, JudgementKind
+from iact.core.plan.verdict import GoalJudgement, JudgementKind
 from iact.core.ports import JSON
 
 Timer = Literal["retry", "throttled", "overdue", "late"]
@@ -116,7 +116,7 @@ class Execution:
         self.warnings: list[str] = []
         self.flags: list[str] = []
         self.answer: str | None = None
-        self.judgement: Judgement | None = None
+        self.judgement: GoalJudgement | None = None
         """What was said last about whether the goal is reached."""
         self.stopped_by_person = ""
         """How a person ended the plan before its goal was reached; empty if no one did."""
@@ -312,7 +312,7 @@ class Execution:
         """End the plan with what a model says instead of naming steps."""
         self.way_out = way
         self.dismissed = True  # nothing that could still be thought would change it
-        self.judgement = Judgement(_LEFT_WITH[way.kind], way.text)
+        self.judgement = GoalJudgement(_LEFT_WITH[way.kind], way.text)
         self.conclude(way.text, way.text)
 
     def warn(self, *texts: str) -> None:
@@ -397,9 +397,9 @@ class Execution:
     def _affordable(self) -> bool:
         return self.asks and self.calls < self.limits.model_calls and not self.bound
 
-    def situation(self) -> Situation:
+    def situation(self) -> PlanSituation:
         """The plan as it stands now, for a question about it."""
-        return Situation(
+        return PlanSituation(
             self.goal,
             self.briefing,
             self.infos(),

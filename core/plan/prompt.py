@@ -1,6 +1,6 @@
 """Builds every question about a plan out of parts, within the window of the model that answers it.
 
-A question is a list of `Part`s: the person's words, what ran, which functions there are, in which form to answer. If they
+A question is a list of `QuestionPart`s: the person's words, what ran, which functions there are, in which form to answer. If they
 all fit, they stand there whole. Otherwise each part gets a share of the room, what a part doesn't need goes to the others,
 and a part that is too long is shortened: each of its items by the one cut that there is (`core.context.excerpt`), then the
 items in the middle to their short forms. What would lose most of itself can be put into fewer words by a model first
@@ -45,7 +45,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QuestionPart:
     """One part of a question."""
 
     name: PartName
@@ -87,12 +87,12 @@ class Part:
         return "\n".join(one for one in (self.head, self.between.join(items)) if one)
 
 
-def text_part(name: PartName, text: str, share: float = 0.0) -> Part:
+def text_part(name: PartName, text: str, share: float = 0.0) -> QuestionPart:
     """A part that is one text."""
-    return Part(name, "", (Item(text),), share)
+    return QuestionPart(name, "", (Item(text),), share)
 
 
-def build(parts: Iterable[Part], window: int = UNLIMITED) -> str:
+def build(parts: Iterable[QuestionPart], window: int = UNLIMITED) -> str:
     """Build the question for a model whose window has this many tokens."""
     shown = [part for part in parts if part.items or part.head]
     allotted = _allotted(shown, window)
@@ -102,7 +102,7 @@ def build(parts: Iterable[Part], window: int = UNLIMITED) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
-def overlong(parts: Iterable[Part], window: int) -> list[tuple[Part, int]]:
+def overlong(parts: Iterable[QuestionPart], window: int) -> list[tuple[QuestionPart, int]]:
     """The parts that a model should put into fewer words, each with the tokens that there are for it.
 
     Those are the ones that would lose more than half of themselves.
@@ -115,7 +115,7 @@ def overlong(parts: Iterable[Part], window: int) -> list[tuple[Part, int]]:
     ]
 
 
-def replaced(part: Part, shorter: Mapping[str, str]) -> Part:
+def replaced(part: QuestionPart, shorter: Mapping[str, str]) -> QuestionPart:
     """The part with items in fewer words. `shorter`: by the ids of the items."""
     items = (
         replace(item, text=f"{item.short}\nIn fewer words:\n{fenced(shorter[item.id])}")
@@ -136,7 +136,7 @@ def window_for(tokens: int) -> int:
     return tokens * 8 // 5
 
 
-def _allotted(parts: Sequence[Part], window: int) -> dict[int, int]:
+def _allotted(parts: Sequence[QuestionPart], window: int) -> dict[int, int]:
     """How many tokens each part gets that must be shortened, by its place. Empty if everything fits."""
     sizes = [estimate(part.whole) for part in parts]
     room = room_in(window)

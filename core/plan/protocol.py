@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from pydantic import BaseModel
 
 from iact.core.plan.model import PlanNode
-from iact.core.plan.prompt import Part
+from iact.core.plan.prompt import QuestionPart
 from iact.core.ports import JSON
 
 # --- firing nodes ----------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class PlanQuestion:
     """Which model; the plan's run decides it when the question is asked."""
     shape: type[BaseModel] | None = None
     """The shape of the answer, if it is data and not prose."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[QuestionPart, ...] = ()
     """What it is made of."""
     smaller: bool = False
     """Whether it is asked once more, smaller, because its endpoint found it too long."""

@@ -41,7 +41,7 @@ JudgementKind = Literal["reached", "nothing_to_do", "not_reached", "wanted_more"
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class GoalJudgement:
     """What was said last about whether the goal is reached. `reason`: in the words of the judge."""
 
     said: JudgementKind
@@ -56,7 +56,7 @@ class Ended:
     state: PlanState
     judges: bool = False
     """Whether its mode has a judge."""
-    judgement: Judgement | None = None
+    judgement: GoalJudgement | None = None
     """The latest judgement; None if there is none."""
     given: Collection[str] = ()
     """Steps that the plan's caller wrote, and steps in their places."""

@@ -101,6 +101,11 @@ Read the skill with {_CARD['module']}.read first.
 '''
 
 
+def is_skill(module: str) -> bool:
+    """Whether a module of this name is a skill."""
+    return module.startswith(SKILLS)
+
+
 @dataclass(frozen=True, slots=True)
 class Skill:
     """A skill as described by its `SKILL.md`, with the paths of its files."""

@@ -169,7 +169,7 @@ def text_of(bound: Bound, name: str) -> str:
 
 
 def ends(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> None:
-    """Note the page that a call brought: an address that stands in it is the page's word.
+    """Note the page that a call brought: an address in it is the page's word.
 
     A page that an agent made itself, and showed in its browser, is no page from outside.
     """

@@ -20,11 +20,11 @@ from iact.core.language.grammar import Bound
 from iact.core.language.labels import describe, inline, path, size
 from iact.core.language.variables import Value, text_value
 from iact.core.plan import questions
-from iact.core.plan.briefing import Briefing, Exchange, KnownValue
+from iact.core.plan.briefing import Briefing, KnownValue, SaidBefore
 from iact.core.plan.contracts import as_text
 from iact.core.plan.model import PlanNode
 from iact.core.plan.prompt import UNLIMITED
-from iact.core.plan.questions import Situation
+from iact.core.plan.questions import PlanSituation
 from iact.core.ports import JSON
 from iact.core.records.parts import SeenFiles
 from iact.core.tree import origin
@@ -93,7 +93,7 @@ def brief(tree: Tree, run: PlanRun, caller: Agent, told: Mapping[str, Value]) ->
         models=tuple(sorted(tree.roles)),
         words=tuple(said.text for said in words) or _program(run, caller),
         summary=root.context.cut_note,
-        conversation=tuple(Exchange(said.who, said.text) for said in shown),
+        conversation=tuple(SaidBefore(said.who, said.text) for said in shown),
         files=tuple(f"{path(file.path)} ({size(file.size)})" for file in files.new),
         more_files=files.more,
         memory=caller.mail.recalled or caller.context.remembered,
@@ -103,7 +103,7 @@ def brief(tree: Tree, run: PlanRun, caller: Agent, told: Mapping[str, Value]) ->
     return join([values, names, *(said.labels for said in (*shown, *words))])
 
 
-def before_choosing(tree: Tree, text: str) -> Situation:
+def before_choosing(tree: Tree, text: str) -> PlanSituation:
     """What the model reads that says what a message is like, before it is chosen how to work on it."""
     root = tree.root
     before, waiting = _dialogue(root)
@@ -116,13 +116,13 @@ def before_choosing(tree: Tree, text: str) -> Situation:
         ),
         words=(text,),
         summary=root.context.cut_note,
-        conversation=tuple(Exchange(said.who, said.text) for said in shown),
+        conversation=tuple(SaidBefore(said.who, said.text) for said in shown),
         files=tuple(
             f"{path(file.path)} ({size(file.size)})" for file in (seen.new if seen is not None else ())
         ),
         memory=root.mail.recalled or root.context.remembered,
     )
-    return Situation(text, briefing, Functions(tree.registry("/")).all())
+    return PlanSituation(text, briefing, Functions(tree.registry("/")).all())
 
 
 def _dialogue(root: Agent) -> tuple[list[_Said], list[_Said]]:

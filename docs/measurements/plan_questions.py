@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from iact.core.plan.briefing import Briefing, Exchange, KnownValue
+from iact.core.plan.briefing import Briefing, KnownValue, SaidBefore
 from iact.core.plan.commands import AskModel
 from iact.core.plan.forms import read_plan, step_of
 from iact.core.plan.machine import PlanMachine
@@ -54,7 +54,7 @@ class Job:
     outcomes: Mapping[str, Outcome]
     answers: Mapping[str, str] = field(default_factory=dict)
     """What models answer, by the kind of question."""
-    conversation: Sequence[Exchange] = ()
+    conversation: Sequence[SaidBefore] = ()
 
 
 JOBS: Final = (
@@ -93,7 +93,7 @@ JOBS: Final = (
             "  - {id: main, call: files.read, params: {path: sites/main.conf}}\n"
             "  - {id: neu, call: files.write, params: {path: hosts.txt, content: web1}, after: [main]}\n",
         },
-        (Exchange("person", "Which host does db.conf use?"), Exchange("agent", "It uses db7.")),
+        (SaidBefore("person", "Which host does db.conf use?"), SaidBefore("agent", "It uses db7.")),
     ),
     Job(
         "another-way",

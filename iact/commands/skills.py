@@ -10,9 +10,8 @@ from pathlib import Path
 
 from iact.commands import catalogue
 from iact.core.errors import UsageError
-from iact.core.modules.registry import SKILLS
 from iact.core.session.catalogue import KnownModule
-from iact.core.session.skill import Skill, read_files, read_skill
+from iact.core.session.skill import Skill, is_skill, read_files, read_skill
 from iact.settings import Settings
 
 
@@ -61,7 +60,7 @@ def list_skills(settings: Settings, *, as_json: bool) -> int:
 
 
 def _is_skill(one: KnownModule) -> bool:
-    return one.entry.name.startswith(SKILLS)
+    return is_skill(one.entry.name)
 
 
 def module_of(name: str) -> str:
@@ -72,4 +71,4 @@ def module_of(name: str) -> str:
     """
     if not name:
         raise UsageError("The name of a skill is empty.")
-    return name if name.startswith(SKILLS) else Skill(name, "", ()).module
+    return name if is_skill(name) else Skill(name, "", ()).module

@@ -76,7 +76,7 @@ def test_the_frames_of_a_session() -> None:
                 minutes=5
             )
             assert facts == {
-                "type": "session", "id": "s", "since": 0, "intent": 1, "levels": {}, "model": LABEL,
+                "type": "session", "id": "s", "since": 0, "intent": 1, "levels": {}, "model": LABEL, "small": [],
                 "journal": str(session.journal), "last": 1, "readonly": False,
             }  # fmt: skip
             record = next(message for message in seen if message["type"] == "record")

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from iact.core.plan import questions
 from iact.core.plan.model import PlanNode
-from iact.core.plan.prompt import Item, Part, build, text_part
-from iact.core.plan.questions import Situation
+from iact.core.plan.prompt import Item, QuestionPart, build, text_part
+from iact.core.plan.questions import PlanSituation
 from iact.core.records.ways import PlanMode, Way
 
 _FEW: Final = 2
@@ -124,7 +124,7 @@ whom the first has found
 - "继续" or "the other one" → plannable only if what stands above says what is meant"""
 
 
-def question(it: Situation, window: int) -> str:
+def question(it: PlanSituation, window: int) -> str:
     """Build the question about a request's features, whose words are the briefing's. The form of the answer is requested
     separately.
 
@@ -139,7 +139,7 @@ def question(it: Situation, window: int) -> str:
         *questions.surroundings(it),
         questions.offered(it),
         text_part("form", _EXAMPLES),
-        Part("words", "The request:", tuple(Item(text) for text in it.briefing.words), share=3),
+        QuestionPart("words", "The request:", tuple(Item(text) for text in it.briefing.words), share=3),
     )
     return build(parts, window)
 

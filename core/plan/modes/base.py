@@ -13,10 +13,10 @@ from iact.core.plan.answers import Analysis, ReflectionAnswer
 from iact.core.plan.commands import Assessed
 from iact.core.plan.model import WORK, PlanNode
 from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKind, StepFailure
-from iact.core.plan.questions import Situation
+from iact.core.plan.questions import PlanSituation
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import levels
-from iact.core.plan.verdict import Judgement
+from iact.core.plan.verdict import GoalJudgement
 from iact.core.ports import JSON
 
 
@@ -60,7 +60,7 @@ class Mode:
     on_interjection: Literal["reflect", "replan"] = "reflect"
     max_calls: int | None = None
     max_replans: int | None = None
-    judgement: Judgement | None = None
+    judgement: GoalJudgement | None = None
     """What the answer to its own question said about whether the goal is reached."""
     opens = False
     """Whether it begins with its own question, even if the steps are written already."""
@@ -120,7 +120,7 @@ class Mode:
     def interjected(self) -> None:
         """Note that a person's message has changed the task."""
 
-    def opening(self, it: Situation, written: Sequence[PlanNode] = ()) -> PlanQuestion | None:
+    def opening(self, it: PlanSituation, written: Sequence[PlanNode] = ()) -> PlanQuestion | None:
         """The question that the mode begins with instead of asking for a plan. `written`: existing steps."""
         return None
 
@@ -132,7 +132,7 @@ class Mode:
         """
         return ()
 
-    def question(self, ask: DueThought, it: Situation) -> PlanQuestion:
+    def question(self, ask: DueThought, it: PlanSituation) -> PlanQuestion:
         """The question of an "own" thought."""
         raise NotImplementedError(f"the mode {self.name} asks nothing itself")
 

@@ -33,12 +33,12 @@ from iact.core.plan.forms import StepForm, node_of, node_to_json
 from iact.core.plan.model import WORK, PlanError, PlanNode, Ref, make_plan
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.base import DueThought, LeaveOut, Mode
-from iact.core.plan.prompt import Item, Part, text_part
+from iact.core.plan.prompt import Item, QuestionPart, text_part
 from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKind, StepFailure
-from iact.core.plan.questions import Situation
+from iact.core.plan.questions import PlanSituation
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import PlanInvalid, check, effective_impact
-from iact.core.plan.verdict import Judgement
+from iact.core.plan.verdict import GoalJudgement
 from iact.core.ports import JSON
 from iact.core.records.parts import PlanBounds
 
@@ -427,7 +427,7 @@ class Profile(Mode):
             applied.setdefault(fired.node, []).append(fired.rule)
         return applied
 
-    def opening(self, it: Situation, written: Sequence[PlanNode] = ()) -> PlanQuestion | None:
+    def opening(self, it: PlanSituation, written: Sequence[PlanNode] = ()) -> PlanQuestion | None:
         self._written = written
         told = (*questions.request(it), *questions.surroundings(it), self._history_part(it))
         functions = questions.offered(it)
@@ -452,7 +452,7 @@ class Profile(Mode):
         )
         return PlanQuestion("profile", parts=parts)
 
-    def _history_part(self, it: Situation) -> Part:
+    def _history_part(self, it: PlanSituation) -> QuestionPart:
         """How such calls went in this user's earlier sessions (PTR, equation 4: the historical summary H)."""
         names = {info.name for info in it.infos}
         lines = [
@@ -461,7 +461,7 @@ class Profile(Mode):
             if shape.partition("(")[0] in names
         ]
         head = "How such calls went in earlier sessions:"
-        return Part("attempts", head if lines else "", tuple(map(Item, lines)), share=0.5)
+        return QuestionPart("attempts", head if lines else "", tuple(map(Item, lines)), share=0.5)
 
     def opened(self, text: str, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
         self._openings += 1
@@ -638,7 +638,7 @@ class Profile(Mode):
         if self._above is not None:
             self._above.interjected()
 
-    def question(self, ask: DueThought, it: Situation) -> PlanQuestion:
+    def question(self, ask: DueThought, it: PlanSituation) -> PlanQuestion:
         issues = "\n".join(f"- {one}" for one in self._all_issues()) or "- none"
         around = questions.surroundings(it) if ask.reason == "repair" else questions.said_before(it)
         told = (*questions.request(it), *around, self._profile_part(), *questions.course(it))
@@ -673,7 +673,7 @@ class Profile(Mode):
         )
         return PlanQuestion("reason", parts=parts)
 
-    def _profile_part(self) -> Part:
+    def _profile_part(self) -> QuestionPart:
         """What the profile says of itself, and how its results are trusted (PTR, equations 35 and 37)."""
         assert self.profile is not None
         profile = self.profile
@@ -685,7 +685,7 @@ class Profile(Mode):
             lines.append(
                 f"- how far its results can be trusted: {self._trusted.trust:.0%} ({self._trusted.verification})"
             )
-        return Part("known", "About the workflow:", tuple(map(Item, lines)), share=1)
+        return QuestionPart("known", "About the workflow:", tuple(map(Item, lines)), share=1)
 
     def _all_issues(self) -> list[str]:
         """What went wrong, in the workflow that was corrected, too: its caveats do not end with it."""
@@ -709,7 +709,7 @@ class Profile(Mode):
     def _report(self, state: PlanState, text: str | None) -> str | None:
         """The report as a person reads it: without the ids of the steps that its claims rest on."""
         if text is None or is_empty(text):
-            self.judgement = Judgement("unreadable")
+            self.judgement = GoalJudgement("unreadable")
             return None
         self.judgement, text = answers.report(text)
         self._unsupported = _uncited(text, state.in_state("executed"))

@@ -10,7 +10,7 @@ import pytest
 from iact.core.context.tokens import estimate
 from iact.core.plan import questions
 from iact.core.plan.asking import asked
-from iact.core.plan.briefing import Briefing, Exchange, KnownValue
+from iact.core.plan.briefing import Briefing, KnownValue, SaidBefore
 from iact.core.plan.commands import AskModel
 from iact.core.plan.execution import Execution
 from iact.core.plan.forms import read_plan
@@ -36,7 +36,7 @@ BRIEFING = Briefing(
     models=["fast", "smart"],
     words=["Now the same for web.conf and mail.yaml only."],
     summary="They named their hosts.",
-    conversation=[Exchange("person", "Which host does db.conf use?"), Exchange("agent", "It uses db7.")],
+    conversation=[SaidBefore("person", "Which host does db.conf use?"), SaidBefore("agent", "It uses db7.")],
     files=["web.conf (40 B)", "mail.yaml (90 B)"],
     memory=["prefers answers in French"],
 )
@@ -80,7 +80,7 @@ TABLE: Mapping[str, tuple[str, ...]] = {
 """What stands in which question: the table of the design, a row for each question."""
 
 
-def situation() -> tuple[questions.Situation, Execution]:
+def situation() -> tuple[questions.PlanSituation, Execution]:
     """A plan in the middle: one step done, one failed and diagnosed, one running, one planned; the person wrote again."""
     machine = PlanMachine(
         read_plan(STEPS, id="p"), catalogue=Functions.of(*INFOS), asks=True, briefing=BRIEFING,
@@ -95,7 +95,7 @@ def situation() -> tuple[questions.Situation, Execution]:
     return machine.run.situation(), machine.run
 
 
-def made(kind: str, it: questions.Situation) -> questions.Question:
+def made(kind: str, it: questions.PlanSituation) -> questions.Question:
     match kind:
         case "plan":
             return questions.plan(it)
@@ -163,7 +163,7 @@ def big(window: int, mode: Mode | None = None) -> Execution:
     )
     briefing = Briefing(
         words=["Compare them. " + "word " * 4_000],
-        conversation=[Exchange("person", f"Question {n}. " + "more " * 500) for n in range(12)],
+        conversation=[SaidBefore("person", f"Question {n}. " + "more " * 500) for n in range(12)],
         files=[f"file-{n}.txt (9.0 kB)" for n in range(24)],
         memory=["prefers French"] * 12,
         known=[KnownValue(f"$v{n} (text/plain, 1 kB)", "x " * 500) for n in range(10)],

@@ -10,7 +10,7 @@ from iact.core.plan.briefing import Briefing, KnownValue
 from iact.core.plan.forms import read_plan, step_of
 from iact.core.plan.prompt import build
 from iact.core.plan.protocol import ROLES, FunctionInfo, PlanQuestion
-from iact.core.plan.questions import Situation
+from iact.core.plan.questions import PlanSituation
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import Functions, ScriptedAsker, ScriptedRunner, VirtualClock, run
 
@@ -41,7 +41,7 @@ def test_a_signature_says_what_must_be_given_first() -> None:
 
 
 def test_a_planner_is_told_only_what_there_is() -> None:
-    bare = build(questions.plan(Situation("Look", infos=[SEARCH])))
+    bare = build(questions.plan(PlanSituation("Look", infos=[SEARCH])))
     assert "What the caller demands" not in bare
     assert "What is known" not in bare
     assert "`model`" not in bare
@@ -49,7 +49,7 @@ def test_a_planner_is_told_only_what_there_is() -> None:
     assert "word for word" not in bare
     known = [KnownValue("$a (text/plain, 2 B)", "ok")]
     briefing = Briefing("Monday, 2026-01-05", ["Be kind."], known, ["fast", "smart"])
-    told = build(questions.plan(Situation("Look", briefing, [SEARCH])))
+    told = build(questions.plan(PlanSituation("Look", briefing, [SEARCH])))
     assert "- Be kind." in told
     assert "- $a (text/plain, 2 B): ok" in told
     assert "Today is Monday, 2026-01-05." in told
