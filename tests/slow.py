@@ -46,6 +46,7 @@ SLOW: Final = (
     "accounts/test_restored.py",
     # Further third-party programs, and their checkers.
     "acceptance/test_additions.py",
+    "acceptance/test_carried.py",
     "core/gate/test_additions_on_tools.py",
     "acceptance/test_ag_ui.py",
     "acceptance/test_hosts.py",
