@@ -585,6 +585,16 @@ def test_who_waits_for_a_child_gave_no_answer(stage: Stage) -> None:
     assert played.answers == ["It is 43."]
 
 
+def test_who_has_heard_all_its_children_may_have_answered(stage: Stage) -> None:
+    """The reply is read before its turn has taken the child's message, and again, from the journal, after that."""
+    first = "```CALL_ASYNC child\nDo it.\n```\n\n```CALL other\nDo that.\n```"
+    other = [RUN_READ, RUN_READ, RUN_READ, "Done."]
+    played = stage.play(first, "It is 43.\n\n```WAIT\n```", "ANSWER", child=["43"], other=other)
+    assert "Your child /child" in played.heard(1) or "your child /child" in played.heard(1)
+    assert "Your caller has not received your text." in played.heard(2)
+    assert played.answers == ["It is 43."]
+
+
 WRITTEN_ELSEWHERE = '```json\n{"name": "t.write", "arguments": {"text": "b"}}\n```'
 
 
