@@ -580,7 +580,9 @@ def test_who_says_what_it_does_now_gave_no_answer(stage: Stage) -> None:
 
 def test_who_waits_for_a_child_gave_no_answer(stage: Stage) -> None:
     first = "```CALL_ASYNC child\nDo it.\n```"
-    played = stage.play(first, "The child is at work.\n\n```WAIT\n```", "It is 43.", child=["43"])
+    child = [f"```t.read\n{number}\n```" for number in range(12)]  # more than its caller writes meanwhile
+    played = stage.play(first, "The child is at work.\n\n```WAIT\n```", "It is 43.", child=[*child, "43"])
+    assert len(played.done) == len(child)
     assert "has not received" not in played.heard(2)
     assert played.answers == ["It is 43."]
 
