@@ -175,7 +175,7 @@ class Deliberation:
             return False
         if run.answer is not None or not run.outputs() or self._reported == self._subject():
             return False
-        return not self._is_answered()
+        return not (run.follows_1_3 and self._is_answered())
 
     def _is_answered(self) -> bool:
         """Whether what the last step gave is the answer: an agent wrote it for this goal, and nothing is missing beside it."""

@@ -96,7 +96,7 @@ class Execution:
         """`asks`: whether there is a model to ask. `briefing`: what models are told besides the goal.
         `by_person`, `follows_1_3`: see `PlanMachine`. `window`: the tokens that the model of a role can read, as far as that is known now.
         """
-        self.follows_1_3 = follows_1_3
+        self.follows_1_3 = mode.follows_1_3 = follows_1_3
         self.limits = limits
         self.briefing = briefing
         self.window = window

@@ -51,7 +51,8 @@ class Analyze(Mode):
         self._done += 1
         if analysis.achieved:
             # An answer that the analysis wrote itself needs no further call to be put into words.
-            self._achieved = None if analysis.final_answer else analysis.reasoning
+            is_answered = bool(analysis.final_answer) and self.follows_1_3
+            self._achieved = None if is_answered else analysis.reasoning
             return ReflectionAnswer("conclude", analysis.reasoning, answer=analysis.final_answer)
         if analysis.confidence >= self._confident or self._done - self._free >= self._rounds:
             self._over = True

@@ -62,6 +62,8 @@ class Mode:
     max_replans: int | None = None
     judgement: GoalJudgement | None = None
     """What the answer to its own question said about whether the goal is reached."""
+    follows_1_3 = True
+    """Whether the plan follows the rules of format 1.3. Others are those of journals that were written before."""
     opens = False
     """Whether it begins with its own question, even if the steps are written already."""
 

@@ -28,7 +28,8 @@ class Orchestrator(Mode):
 
     def after(self, state: PlanState, node: str) -> DueThought | None:
         # Where nothing is left to run, the reflection at the end sees the result and can add as much.
-        return DueThought("observe", (node,)) if open_work(state) else None
+        can_add = bool(open_work(state)) or not self.follows_1_3
+        return DueThought("observe", (node,)) if can_add else None
 
     def wants_reflection(self, state: PlanState, node: str) -> DueThought | None:
         self._depth = self._measured(state)
