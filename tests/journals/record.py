@@ -96,13 +96,13 @@ PLANS: Mapping[str, tuple[str, int]] = {
     "plan-static": ("all of it", 11),
     "plan-planned": ("planned", 1),
     "plan-race": ("race", 7),
-    "plan-corrected": ("orchestrator", 16),
+    "plan-corrected": ("orchestrator", 29),
     "plan-timed": ("timed", 10),
     "plan-approvals": ("approvals", 12),
     "plan-reflect": ("reflect", 37),
     "plan-nreflect": ("nreflect", 7),
     "plan-orchestrator": ("orchestrator", 7),
-    "plan-analyze": ("analyze", 3),
+    "plan-analyze": ("analyze", 34),
     "plan-profile": ("profile", 9),
 }
 """Plans in every mode, each with a scenario and the seed of its trouble: `tests.core.session.test_schedules`."""
