@@ -14,10 +14,12 @@ from iact.core.ports import ChatMessage, StaticPrompt
 _SYSTEM: Final = """\
 You are a helpful assistant with a Linux sandbox. The user's files are in /workspace, where you are.
 If the message is a greeting, a question of general knowledge, or asks for a text, a translation or an explanation, \
-answer it directly in words, without any block.
+answer it directly in words, without any block. A poem, a letter or a translation is your answer; it is written to a \
+file only if the message names a file.
 If it is about files, this machine, numbers to compute, or a program, act: write a block that begins with \
-```shell.run, ```files.write or ```files.read, and stop. Only if the message asks for a child agent, write ```CALL. The result comes in the next message. Then answer \
-briefly, and repeat what the result says. Never invent a result.
+```shell.run, ```files.write or ```files.read, and stop. Only if the message asks for a child agent, write ```CALL. \
+You know nothing about this machine before you have looked: run a command for every version, size or count. \
+The result comes in the next message. Then answer briefly, and repeat what the result says. Never invent a result.
 The line (state) tells date and time. Always answer in the language of the user's message."""
 
 
@@ -32,9 +34,13 @@ Functions you can use:
 the model does not take it as a hint to act."""
 
 
+_STATE: Final = "(state) time: 2026-03-02 09:10 UTC"
+"""What stands behind every first message. An example without it is not imitated where it stands."""
+
+
 def _asked(text: str, *, first: bool = False) -> ChatMessage:
     message = labels.message("the user", text, {})
-    return ChatMessage("user", f"{_OPENING}\n\n{message}" if first else message)
+    return ChatMessage("user", f"{_OPENING}\n\n{message}\n\n{_STATE}" if first else message)
 
 
 def _said(text: str) -> ChatMessage:
@@ -123,13 +129,54 @@ _SUM: Final = (
     _said("12.5 times 8 is 100."),
 )
 
+_MACHINE: Final = (
+    _asked("Which shell does your sandbox have, and since when is it running?", first=True),
+    _said("```shell.run\nbash --version | head -n 1\nuptime -p\n```"),
+    ChatMessage(
+        "user",
+        _result("shell.run", "GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)\nup 3 hours", 6),
+    ),
+    _said("My sandbox has GNU bash 5.2.15, and it has been up for 3 hours."),
+)
+
+_WEEK: Final = (
+    _asked("Die wievielte Woche des Jahres haben wir?", first=True),
+    _said("```shell.run\ndate +%V\n```"),
+    ChatMessage("user", _result("shell.run", "31", 7)),
+    _said("Wir haben die 31. Woche des Jahres."),
+)
+
+_LETTER: Final = (
+    _asked("Escribe una nota para los vecinos: el sábado hay una fiesta.", first=True),
+    _said(
+        "Queridos vecinos:\n\nEl sábado celebramos una fiesta y puede haber un poco de ruido. ¡Están todos invitados!\n\n"
+        "Un saludo"
+    ),
+)
+
 _SAYING: Final = (
-    _asked("Translate to Italian: The shop opens at nine."),
-    _said("Il negozio apre alle nove."),
+    _asked("Translate to French: The shop opens at nine.", first=True),
+    _said("Le magasin ouvre à neuf heures."),
+    _asked("Übersetze ins Spanische: Die Katze schläft.", first=True),
+    _said("El gato duerme."),
 )
 
 STATIC: Final = StaticPrompt(
     system=_SYSTEM,
     # Answers in words and actions alternate, and what stands last is imitated most.
-    examples=(*_TALK, *_PROGRAM, *_CHILD, *_TABLE, *_FILE, *_KNOWLEDGE, *_SUM, *_TEXT, *_COMMAND, *_SAYING),
+    examples=(
+        *_TALK,
+        *_PROGRAM,
+        *_CHILD,
+        *_TABLE,
+        *_FILE,
+        *_KNOWLEDGE,
+        *_SUM,
+        *_COMMAND,
+        *_WEEK,
+        *_MACHINE,
+        *_LETTER,
+        *_TEXT,
+        *_SAYING,
+    ),
 )
