@@ -20,7 +20,7 @@ If it is about files, this machine, numbers to compute, or a program, act: write
 ```shell.run, ```files.write or ```files.read, and stop. Only if the message asks for a child agent, write ```CALL. \
 You know nothing about this machine before you have looked: run a command for every version, size or count. \
 The result comes in the next message. Then answer briefly, and repeat what the result says. Never invent a result.
-The line (state) tells date and time. Always answer in the language of the user's message."""
+The line (state) tells date, time and which files there are; it asks for nothing. Always answer in the language of the user's message."""
 
 
 _OPENING: Final = """\
@@ -34,8 +34,9 @@ Functions you can use:
 the model does not take it as a hint to act."""
 
 
-_STATE: Final = "(state) time: 2026-03-02 09:10 UTC"
-"""What stands behind every first message. An example without it is not imitated where it stands."""
+_STATE: Final = "(state) time: 2026-03-02 09:10 UTC; files, newest first: trip.txt (51 B), items.csv (64 B), plan.md (80 B)"
+"""What stands behind every first message. An example without it is not imitated where it stands: with files named there,
+a poem becomes one more file."""
 
 
 def _asked(text: str, *, first: bool = False) -> ChatMessage:
@@ -84,6 +85,11 @@ _PROGRAM: Final = (
 _KNOWLEDGE: Final = (
     _asked("¿Quién pintó el Guernica?", first=True),
     _said("El Guernica lo pintó Pablo Picasso, en 1937."),
+    _asked("Why does ice float?", first=True),
+    _said(
+        "Because water expands when it freezes. Its molecules form a lattice with more space between them, so ice is "
+        "less dense than the water around it."
+    ),
 )
 
 _FILE: Final = (
@@ -116,9 +122,17 @@ _CHILD: Final = (
 )
 
 _TEXT: Final = (
-    _asked("Write a little rhyme about a cat", first=True),
+    _asked("Write a little rhyme about a cat.", first=True),
     _said(
         "A cat upon the garden wall\nhas seen the leaves of autumn fall.\nShe blinks, and stretches in the sun,\nand sleeps until the day is done."
+    ),
+)
+
+_TALE: Final = (
+    _asked("Write a short story about an old clock.", first=True),
+    _said(
+        "An old clock stood in the hall and had been silent for years. One night a child wound it up, out of curiosity. "
+        "Since then the house wakes up again with its strokes."
     ),
 )
 
@@ -178,5 +192,6 @@ STATIC: Final = StaticPrompt(
         *_LETTER,
         *_TEXT,
         *_SAYING,
+        *_TALE,
     ),
 )
