@@ -56,7 +56,9 @@ a request. Its children share one static prompt, which is why so much of their p
 asked at every turn. The bytes are those of the journal, of the workspace's versions and of memory's store."""
 
 
-APART: Final = frozenset({"agentdyn", "contexts", "everyday", "house", "language", "shell", "worfbench"})
+APART: Final = frozenset(
+    {"agentdyn", "contexts", "everyday", "house", "language", "shell", "start", "worfbench"}
+)
 """Benchmarks that need data that not every checkout has, such as recordings and the history.
 Each has its own page in docs/measurements."""
 
