@@ -59,7 +59,7 @@ asked at every turn. The bytes are those of the journal, of the workspace's vers
 APART: Final = frozenset(
     {"agentdyn", "contexts", "everyday", "house", "language", "shell", "start", "worfbench"}
 )
-"""Benchmarks that need data that not every checkout has, such as recordings and the history.
+"""Benchmarks that need what not every checkout has, such as recordings, the history, or a model's file.
 Each has its own page in docs/measurements."""
 
 PARTS: Final[Mapping[str, Part]] = {

@@ -23,9 +23,9 @@ _LONGEST: Final = 1 << 20
 """The longest text that is read; longer ones (templates, vocabularies) are passed over."""
 
 _NUMBERS: Final[Mapping[int, str]] = {
-    0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d",
+    0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d",
 }  # fmt: skip
-"""How the numbers of each type are written, by the type's number."""
+"""How the numbers of each type are written, by the type's number. All are little-endian."""
 
 _STRING: Final = 8
 _ARRAY: Final = 9
@@ -64,10 +64,10 @@ def _read(file: BinaryIO, path: Path) -> GgufFacts:
     if file.read(4) != MAGIC:
         raise UsageError(f"{path.name} is not a GGUF file; choose a model's file whose name ends with .gguf.")
     try:
-        [version] = _unpack(file, "<I")
+        [version] = _unpack(file, "I")
         if version not in _VERSIONS:
             raise UsageError(f"{path.name} is a GGUF file of version {version}, which can't be read here.")
-        _tensors, entries = _unpack(file, "<QQ")
+        _tensors, entries = _unpack(file, "QQ")
         return _facts(file, min(int(entries), _MOST_ENTRIES))
     except (struct.error, KeyError, OverflowError, ValueError) as error:
         raise UsageError(f"{path.name} is a damaged GGUF file; download it again.") from error
@@ -77,7 +77,7 @@ def _facts(file: BinaryIO, entries: int) -> GgufFacts:
     found: dict[str, str | int | float | bool | None] = {}
     for _ in range(entries):
         key = _string(file) or ""
-        [kind] = _unpack(file, "<I")
+        [kind] = _unpack(file, "I")
         if kind == _ARRAY and key.startswith("tokenizer."):
             # The vocabulary is long, and what is wanted stands before it.
             break
@@ -103,7 +103,7 @@ def _value(file: BinaryIO, kind: int) -> str | int | float | bool | None:
         [number] = _unpack(file, _NUMBERS[kind])
         return number
 
-    inner, count = _unpack(file, "<IQ")
+    inner, count = _unpack(file, "IQ")
     if inner in _NUMBERS:
         file.seek(struct.calcsize(_NUMBERS[int(inner)]) * int(count), 1)
         return None
@@ -115,7 +115,7 @@ def _value(file: BinaryIO, kind: int) -> str | int | float | bool | None:
 
 
 def _string(file: BinaryIO) -> str | None:
-    [length] = _unpack(file, "<Q")
+    [length] = _unpack(file, "Q")
     if length > _LONGEST:
         file.seek(int(length), 1)
         return None
@@ -123,7 +123,8 @@ def _string(file: BinaryIO) -> str | None:
 
 
 def _unpack(file: BinaryIO, form: str) -> tuple[int | float | bool, ...]:
-    return struct.unpack(form, _exactly(file, struct.calcsize(form)))
+    little_endian = "<" + form
+    return struct.unpack(little_endian, _exactly(file, struct.calcsize(little_endian)))
 
 
 def _exactly(file: BinaryIO, count: int) -> bytes:

@@ -86,6 +86,7 @@ FREE: Final = {
 SOMETIMES: Final = {
     "result.data": "what kind of error it was counts in a step of a plan that took too long; whether one is among those"
     " that are forged is a matter of how the sessions were recorded",
+    "host reach.owner": "whose instance connected counts where a module has one for each agent",
     "discard.read": "what a stopped text had answered counts where its agent is stopped for good before it answers again",
 }
 """Outcomes on which something depends in some recordings and in some not, and why."""
