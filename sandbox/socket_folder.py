@@ -136,11 +136,11 @@ def make_shared(folder: Path, *, size: int, files: int) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Unmount and delete `folder`, if it still exists."""
+    """Unmount and delete `folder`, if it still exists; another process may be removing it at the same time."""
     if os.geteuid() == 0:
-        while folder.is_mount() and _libc().umount2(os.fsencode(folder), _MNT_DETACH | _UMOUNT_NOFOLLOW) == 0:
+        while os.path.ismount(folder) and _libc().umount2(os.fsencode(folder), _MNT_DETACH | _UMOUNT_NOFOLLOW) == 0:
             pass
-    if folder.is_mount():
+    if os.path.ismount(folder):
         return
     # A module may have removed permissions from its folders, so that their owner can't delete them.
     for here, folders, _ in os.walk(folder):

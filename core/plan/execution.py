@@ -268,6 +268,22 @@ class Execution:
             if node in known:
                 known.update(heirs)
 
+    def note_tried_again(self, names: Mapping[str, str]) -> None:
+        """Note that a person has steps run again, under the new ids that `names` gives for theirs.
+
+        Such a step counts no more, no matter what a model did about it; the new one owes what it owed.
+        """
+        self.superseded.update(names)
+        for one, name in names.items():
+            self.replaced.pop(one, None)
+            self.heirs.discard(one)
+            for known in (self.given, self.by_person):
+                if one in known:
+                    known.add(name)
+
+        for one, heirs in self.replaced.items():
+            self.replaced[one] = tuple(names.get(heir, heir) for heir in heirs)
+
     def take_places(
         self, nodes: Sequence[PlanNode], gone: Sequence[str], *, wanted: bool = False
     ) -> tuple[PlanNode, ...]:

@@ -793,9 +793,7 @@ class PlanMachine:
         run.answer = run.judgement = None
         run.stopped_by_person = ""
         run.mode.interjected()
-        run.superseded.update(names)
-        for known in (run.given, run.by_person):
-            known.update(names[one] for one in names if one in known)
+        run.note_tried_again(names)
         run.adopt(version)
         self._turn()
 
