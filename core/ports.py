@@ -362,6 +362,11 @@ class ModuleInstance(Protocol):
         """The secrets that it was given, by name, so that its output can be searched for them."""
         ...
 
+    @property
+    def serves_apps(self) -> bool:
+        """Whether people type into it what no agent may read. Then it is used only until it holds nothing any more."""
+        ...
+
     async def why_lost(self) -> str | None:
         """Return a sentence if it can no longer serve ("the kernel killed it for lack of memory")."""
         ...

@@ -1,9 +1,13 @@
-"""Where the user opens the apps that agents serve: a separate origin for each, different from our page's.
+"""Where the user opens the apps that agents serve: a page of ours, and in it the app, in a frame of another origin.
 
-An app is `http://<its name>.localhost:<port>/`. Browsers resolve every name below `localhost` to this machine and treat
-each as a separate origin, so an app can reach neither our page nor another app's storage or cookies. Its name is
-sixteen random hex digits; without the name it can't be reached. Agents can't come here: sandboxes have no network, and
-the egress proxy refuses addresses of this machine.
+`http://NAME.localhost:PORT/` is ours (`sandbox.app_page`): it says whose app it is, and shows it in a frame.
+`http://app.NAME.localhost:PORT/` is the app. Browsers resolve every name below `localhost` to this machine and treat
+each as an origin of its own, so an app reaches neither our pages nor another app's storage or cookies. NAME is sixteen
+random hex digits; without it, nothing can be reached. Agents can't come here: sandboxes have no network, and the egress
+proxy refuses addresses of this machine.
+
+The app never is a window's own page: there, a script could send what was typed anywhere by opening an address. In the
+frame it opens nothing but itself, since our page's policy names the only origin that the frame may show.
 
 Only heads are parsed here. Bodies pass through unchanged, bounded in size and time, and nothing is logged.
 """
@@ -12,11 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from iact.core.errors import ModuleLost
+from iact.sandbox import app_page
 from iact.sandbox.socket_folder import CheckedSocket
 
 Lookup = Callable[[str], CheckedSocket | None]
@@ -27,30 +33,47 @@ _LARGEST: Final = 64 << 20
 _QUIET: Final = 60.0
 """Seconds without a byte after which a connection is closed."""
 _CONNECTIONS: Final = 64
-_HOST: Final = re.compile(rb"([0-9a-f]{16})\.localhost:(\d+)")
-_ADDED: Final = (
-    b"Content-Security-Policy: default-src 'self' 'unsafe-inline' data:; form-action 'self'; base-uri 'none'; "
-    b"frame-ancestors 'none'; object-src 'none'",
-    b"Cache-Control: no-store",
-    b"Referrer-Policy: no-referrer",
-    b"X-Content-Type-Options: nosniff",
-    b"Cross-Origin-Resource-Policy: same-origin",
-    b"Cross-Origin-Opener-Policy: same-origin",
-    b"Connection: close",
-)
+_HOST: Final = re.compile(rb"(app\.)?([0-9a-f]{16})\.localhost:(\d+)")
+_TARGET: Final = re.compile(rb"GET (/[!-~]*) HTTP/1\.[01]")
+
+_NOT_FOUND: Final = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+_FRAMES: Final = frozenset({b"iframe", b"frame"})
+_WORKERS: Final = frozenset({b"serviceworker", b"sharedworker", b"worker"})
+"""What a browser says that it wants a script for if pages of the app could later come from that script."""
+
 _DROPPED_ASKED: Final = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"upgrade", b"te", b"expect"}
 )
-_DROPPED_ANSWERED: Final = frozenset(
-    {line.partition(b":")[0].lower() for line in _ADDED}
-    | {
-        b"keep-alive",
-        b"upgrade",
-        b"strict-transport-security",
-        b"access-control-allow-origin",
-        b"clear-site-data",
+_KEPT_ANSWERED: Final = frozenset(
+    {
+        b"accept-ranges",
+        b"content-disposition",
+        b"content-encoding",
+        b"content-language",
+        b"content-length",
+        b"content-range",
+        b"content-type",
+        b"date",
+        b"etag",
+        b"last-modified",
+        b"location",
+        b"set-cookie",
+        b"transfer-encoding",
+        b"vary",
     }
 )
+"""The headers of an app that a browser gets. Others make it report, connect or go elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addressed:
+    """Whom a request is for."""
+
+    name: str
+    """The app's name."""
+    framed: bool
+    """Whether it is for the app in the frame, or else for our page around it."""
 
 
 class AppOrigin:
@@ -97,27 +120,60 @@ class AppOrigin:
         """Handle one request and its answer; then the connection ends."""
         async with asyncio.timeout(_QUIET):
             first, headers = split(await reader.readuntil(b"\r\n\r\n"))
-        name = app_of(headers, self.port)
-        try:
-            found = self._lookup(name) if name else None
-        except ModuleLost:
-            found = None
-        if found is None:
-            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+        asked = addressed(headers, self.port)
+        found = self._found(asked.name) if asked is not None else None
+        if asked is None or found is None:
+            writer.write(_NOT_FOUND)
             await writer.drain()
             return
+
+        if asked.framed and may_reach(headers):
+            await self._pass_to(found, first, headers, reader, writer, asked.name)
+            return
+
+        found.close()
+        writer.write(self._page(asked, first))
+        await writer.drain()
+
+    def _found(self, name: str) -> CheckedSocket | None:
+        try:
+            return self._lookup(name)
+        except ModuleLost:
+            return None
+
+    def _page(self, asked: Addressed, first: bytes) -> bytes:
+        """Our page around an app, or the way to it for a window that asks for the app itself."""
+        match = _TARGET.fullmatch(first)
+        if match is None:
+            return _NOT_FOUND
+
+        target = match[1].decode("ascii")
+        if asked.framed:
+            return app_page.moved(asked.name, self.port, target)
+        return app_page.page(asked.name, self.port, target)
+
+    async def _pass_to(
+        self,
+        found: CheckedSocket,
+        first: bytes,
+        headers: list[bytes],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        name: str,
+    ) -> None:
         try:
             path = found.target.removeprefix("unix://")
             app_reader, app_writer = await asyncio.open_unix_connection(path, limit=_HEAD)
         finally:
             found.close()
         try:
-            app_writer.write(joined(first, headers, _DROPPED_ASKED, (b"Connection: close",)))
+            app_writer.write(asked_of_app(first, headers))
             async with asyncio.TaskGroup() as group:
                 sending = group.create_task(_pass_on(reader, app_writer))
                 async with asyncio.timeout(_QUIET):
                     status, answered = split(await app_reader.readuntil(b"\r\n\r\n"))
-                writer.write(joined(status, answered, _DROPPED_ANSWERED, _ADDED))
+                writer.write(answered_by_app(status, answered, app_page.headers_of_app(name, self.port)))
                 await _pass_on(app_reader, writer)
                 sending.cancel()
         except* (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -132,20 +188,45 @@ def split(head: bytes) -> tuple[bytes, list[bytes]]:
     return first, headers
 
 
-def app_of(headers: list[bytes], port: int) -> str | None:
-    """The name of the app that a request is for, from its only Host header, which must have our port."""
-    hosts = [
-        value.strip()
-        for name, _, value in (line.partition(b":") for line in headers)
-        if name.lower() == b"host"
-    ]
-    match = _HOST.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
-    return match[1].decode() if match and int(match[2]) == port else None
+def _named(line: bytes) -> bytes:
+    return line.partition(b":")[0].strip().lower()
 
 
-def joined(first: bytes, headers: list[bytes], dropped: frozenset[bytes], added: tuple[bytes, ...]) -> bytes:
-    """Join a head again, without the `dropped` headers and with the `added` ones."""
-    kept = [line for line in headers if line.partition(b":")[0].strip().lower() not in dropped]
+def _values(headers: Sequence[bytes], name: bytes) -> list[bytes]:
+    return [line.partition(b":")[2].strip().lower() for line in headers if _named(line) == name]
+
+
+def addressed(headers: Sequence[bytes], port: int) -> Addressed | None:
+    """Whom a request is for, by its only Host header, which must have our port."""
+    hosts = _values(headers, b"host")
+    match = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    if match is None or int(match[3]) != port:
+        return None
+    return Addressed(match[2].decode(), framed=match[1] is not None)
+
+
+def may_reach(headers: Sequence[bytes]) -> bool:
+    """Whether a browser asks for something within our frame: for the frame's page, or for what a page in it loads.
+
+    A window's own page is not (it could open any address), nor is a script that could answer for the app without our
+    headers. A browser that says nothing is one that doesn't say when it opens a window.
+    """
+    wanted = _values(headers, b"sec-fetch-dest")
+    if len(wanted) != 1 or wanted[0] in _WORKERS or b"service-worker" in map(_named, headers):
+        return False
+    navigates = _values(headers, b"sec-fetch-mode") in ([], [b"navigate"])
+    return wanted[0] in _FRAMES if navigates else wanted[0] != b"document"
+
+
+def asked_of_app(first: bytes, headers: Sequence[bytes]) -> bytes:
+    """The head of a request as the app gets it."""
+    kept = [line for line in headers if _named(line) not in _DROPPED_ASKED]
+    return b"\r\n".join([first, *kept, b"Connection: close", b"", b""])
+
+
+def answered_by_app(first: bytes, headers: Sequence[bytes], added: Sequence[bytes]) -> bytes:
+    """The head of an app's answer as the browser gets it, with our headers."""
+    kept = [line for line in headers if _named(line) in _KEPT_ANSWERED]
     return b"\r\n".join([first, *kept, *added, b"", b""])
 
 

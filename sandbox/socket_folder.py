@@ -138,7 +138,10 @@ def make_shared(folder: Path, *, size: int, files: int) -> None:
 def remove(folder: Path) -> None:
     """Unmount and delete `folder`, if it still exists; another process may be removing it at the same time."""
     if os.geteuid() == 0:
-        while os.path.ismount(folder) and _libc().umount2(os.fsencode(folder), _MNT_DETACH | _UMOUNT_NOFOLLOW) == 0:
+        while (
+            os.path.ismount(folder)
+            and _libc().umount2(os.fsencode(folder), _MNT_DETACH | _UMOUNT_NOFOLLOW) == 0
+        ):
             pass
     if os.path.ismount(folder):
         return

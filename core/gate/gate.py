@@ -168,13 +168,14 @@ def consider(
     held: bool = False,
     layer: bool = False,
     carries: str = "",
+    packages: str = "",
 ) -> Ticket | Denial | Question:
     """Decide one call, except for its clearance.
 
     `known`: named sets of values for `Require.within`. `over`: the rate that this call would exceed, if any
     (`core.gate.rate`). `clearance`: an authority wants to be asked about every call that nothing cheaper denies.
     `held`: see `right_of`. `layer`: see `decide`. `carries`: the sentence about what the call carries out, if somebody
-    must let it go (`core.gate.carried`).
+    must let it go (`core.gate.carried`). `packages`: the same for packages that it asks an index for.
     """
     if policy.lockdown:
         return Denial("lockdown", impact, "Everything is locked down.")
@@ -201,6 +202,8 @@ def consider(
         return Question(request, impact, "provenance", why, right, layer)
     if carries:
         return Question(request, impact, "provenance", carries, right, layer)
+    if packages:
+        return Question(request, impact, "clearance", packages, right, layer)
     if clearance or policy.clears(request.function):
         why = f"Clearance is needed for {request.function}."
         return Question(request, impact, "clearance", why, right, layer)

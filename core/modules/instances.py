@@ -77,7 +77,8 @@ async def _unlimited() -> SandboxError | None:
 class Instances:
     """The instances that run for one session. `holds`: whether an instance is in use although it is not being called.
 
-    `forget`: called for each dropped instance, before it is stopped. `most`: how many may run.
+    `forget`: called for each dropped instance, before it is stopped. `most`: how many may run. `held_once`: whether an
+    instance was in use, and is no longer.
     """
 
     host: ModuleHost
@@ -86,6 +87,7 @@ class Instances:
     holds: Callable[[InstanceKey], bool]
     forget: Callable[[InstanceKey], Awaitable[None]]
     most: int = MOST
+    held_once: Callable[[InstanceKey], bool] = lambda key: False
     running: dict[InstanceKey, Running] = field(default_factory=dict)
     tell: Callable[[], None] = lambda: None
     """Called whenever the number of running instances changes."""
@@ -112,6 +114,13 @@ class Instances:
         """
         async with self.lock(key):
             running = self.running.get(key)
+            served = set[str]()
+            if running is not None and self._is_spent(key, running):
+                await self.drop(key)
+                # Nobody loses anything by that, so nobody is told.
+                served = running.served
+                running = None
+
             if running is not None and running.start == start and await running.well():
                 if self.running.get(key) is running:  # not ended meanwhile
                     return running
@@ -135,10 +144,17 @@ class Instances:
                 )
             finally:
                 self._begun -= 1
-            running = self.running[key] = Running(instance, ModuleClient(instance.target), start)
+            running = self.running[key] = Running(
+                instance, ModuleClient(instance.target), start, served=served
+            )
             running.used = next(self._count)
             self.tell()
             return running
+
+    def _is_spent(self, key: InstanceKey, running: Running) -> bool:
+        """Whether an instance could still have what a person typed into an app that has ended. Nothing may learn that,
+        least of all the next app, whose output its agent reads if it doesn't come up."""
+        return running.instance.serves_apps and not running.calls and self.held_once(key)
 
     @property
     def taken(self) -> int:

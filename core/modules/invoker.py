@@ -207,7 +207,14 @@ class Invoker:
         self._holding = StatefulInstances()
         self._supervisor = Supervisor()
         self._observer = Observer(self._supervisor)
-        self._instances = Instances(host, session, workspace, self._holding.holds, self._forget)
+        self._instances = Instances(
+            host,
+            session,
+            workspace,
+            self._holding.holds,
+            self._forget,
+            held_once=self._holding.held_once,
+        )
         if limit is not None:
             limit.hold(self._instances)
         self._idle = idle

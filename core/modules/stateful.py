@@ -14,6 +14,7 @@ class StatefulInstances:
 
     def __init__(self) -> None:
         self._held: dict[InstanceKey, set[str]] = {}
+        self._ever: set[InstanceKey] = set()
 
     def told(self, key: InstanceKey, whose: str, state: str, initial: str) -> None:
         """Note the state that an instance reported for a name. Without an `initial` state every state counts as in
@@ -21,12 +22,14 @@ class StatefulInstances:
         held = self._held.setdefault(key, set())
         if state != initial:
             held.add(whose)
+            self._ever.add(key)
         else:
             held.discard(whose)
 
     def forget(self, key: InstanceKey) -> None:
         """Note that an instance was stopped, or that what it held has ended."""
         self._held.pop(key, None)
+        self._ever.discard(key)
 
     def held(self, key: InstanceKey) -> frozenset[str]:
         """The names for which it is in use."""
@@ -35,3 +38,7 @@ class StatefulInstances:
     def holds(self, key: InstanceKey) -> bool:
         """Whether it is in use."""
         return bool(self._held.get(key))
+
+    def held_once(self, key: InstanceKey) -> bool:
+        """Whether it was in use, and is no longer."""
+        return key in self._ever and not self.holds(key)

@@ -31,6 +31,7 @@ from iact.core.ports import CatalogueEntry, ModuleHost, ModuleSource, Right
 from iact.core.records.session import Module
 from iact.core.session.events import NoticeEvent
 from iact.core.session.live import Live
+from iact.core.tree.asked_packages import listed
 
 Gone = Literal["removed", "withdrawn"]
 """Why a module is no longer available: a person removed it from the catalogue, or it failed too often."""
@@ -159,7 +160,7 @@ class ModuleLoader:
         return entries[name]
 
     async def _add(self, name: str, call: FunctionCall) -> CatalogueEntry:
-        lists = {key: tuple(_text(call, key).replace(",", " ").split()) for key in _WORDS}
+        lists = {key: listed(_text(call, key)) for key in _WORDS}
         source = ModuleSource(
             name,
             {"module.py": _text(call, "source").encode("utf-8", "replace")},

@@ -27,6 +27,7 @@ from iact.core.tree import origin
 from iact.core.tree.account import Account
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply_session import take_roles, take_version
+from iact.core.tree.carried_out import CarriedOut
 from iact.core.tree.contexts import heard, show, sources_of
 from iact.core.tree.expectations import expect
 from iact.core.tree.guards import Guards
@@ -55,6 +56,8 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     tree.grant = Grant.of(adopted.grant)
     tree.policy = policy_from_json(dict(adopted.policy))
     tree.lockdown, tree.tally, tree.remembered = False, Tally(), Remembered()
+    # What a person let go there, and pages that addresses may have stood in, count for nothing here.
+    tree.carried, tree.packages = CarriedOut(), set()
     tree.forms = {}
     tree.said, tree.shared, tree.hosts = UserWords(), SharedState(_FROM_ELSEWHERE), Hosts()
     tree.calibrations, tree.catalogues = {}, {}

@@ -18,7 +18,7 @@ from iact.core.gate.nobody import spend
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result
 from iact.core.records.parts import ClearanceRule
 from iact.core.records.record import Record
-from iact.core.tree import apply_plan
+from iact.core.tree import apply_plan, asked_packages
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.ahead import behind
 from iact.core.tree.decision import (
@@ -130,6 +130,8 @@ def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
         tree.remembered = tree.remembered.keep(_kept(tree, decision, said.remember, record))
     if said.allow and decision.carrying is not None and decision.carrying.sending.destination:
         tree.carried.allowed.add(decision.carrying.sending.place)
+    if said.allow:
+        tree.packages |= set(asked_packages.unnamed(tree, pending.spec.name, texts(pending.bound)))
     if is_held(tree, pending):
         for path in _above(tree, agent):
             tree.agents[path].guards.stood(pending.asked_at, record.at)

@@ -28,6 +28,7 @@ from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Gate
 from iact.core.records.parts import AttachedValue, ClearanceRule
 from iact.core.records.record import Record
+from iact.core.tree import asked_packages
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.carried import Carrying, carries
 from iact.core.tree.interpret import kind_digest, whole_digest_of
@@ -95,10 +96,12 @@ def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint
     tally, over = (tree.tally, None) if counted else tree.tally.take(policy.rates_of(spec.name), now)
     provenance = provenance_of(tree, agent, bound)
     carrying = carries(tree, agent, spec.name, bound, arguments)
+    packages = asked_packages.unnamed(tree, spec.name, arguments)
     verdict = consider(
         request, impact.level, grant, policy, arguments=arguments, provenance=provenance,
         known=policy.known, over=over, clearance=endpoint, held=spec.held, layer=layer,
         carries=carrying.why if carrying is not None else "",
+        packages=asked_packages.why_asked(packages),
     )  # fmt: skip
     if isinstance(verdict, Denial):
         return Decision(verdict, impact, tree.tally)

@@ -106,6 +106,8 @@ class Tree:
         """How much was let through by rules for questions that no person was available to answer."""
         self.hosts = Hosts()
         self.carried = CarriedOut()
+        self.packages: set[str] = set()
+        """Packages that a person let modules of agents have, each as it was asked for."""
         self.forms: dict[int, FormAsk] = {}
         """Open questions of calls to a person, by record."""
         self.cached: dict[tuple[str, str], Artifact] = {}

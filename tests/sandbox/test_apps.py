@@ -1,10 +1,11 @@
-"""The heads of requests and answers on their way to an app and back."""
+"""The heads of requests and answers on their way to an app and back, and who may reach the app at all."""
 
 from __future__ import annotations
 
 import pytest
 
-from iact.sandbox.apps import app_of, joined, split
+from iact.sandbox import app_page
+from iact.sandbox.apps import Addressed, addressed, answered_by_app, asked_of_app, may_reach, split
 
 NAME = "0123456789abcdef"
 
@@ -12,23 +13,81 @@ NAME = "0123456789abcdef"
 @pytest.mark.parametrize(
     ("headers", "found"),
     [
-        ([f"Host: {NAME}.localhost:80"], NAME),
-        ([f"HOST:{NAME.upper()}.LOCALHOST:80 "], NAME),
+        ([f"Host: {NAME}.localhost:80"], Addressed(NAME, framed=False)),
+        ([f"Host: app.{NAME}.localhost:80"], Addressed(NAME, framed=True)),
+        ([f"HOST:APP.{NAME.upper()}.LOCALHOST:80 "], Addressed(NAME, framed=True)),
         ([f"Host: {NAME}.localhost:81"], None),
         ([f"Host: {NAME}.localhost"], None),
         ([f"Host: {NAME}.localhost:80", f"Host: {NAME}.localhost:80"], None),
         ([f"Host: x{NAME}.localhost:80"], None),
+        ([f"Host: x.{NAME}.localhost:80"], None),
+        ([f"Host: app.app.{NAME}.localhost:80"], None),
         ([f"Host: {NAME}.localhost:80.evil"], None),
         (["Host: 127.0.0.1:80"], None),
         ([], None),
     ],
 )
-def test_only_an_app_s_own_name_leads_to_it(headers: list[str], found: str | None) -> None:
-    assert app_of([line.encode() for line in headers], 80) == found
+def test_only_an_app_s_own_names_lead_to_it(headers: list[str], found: Addressed | None) -> None:
+    assert addressed([line.encode() for line in headers], 80) == found
 
 
-def test_headers_are_dropped_and_added() -> None:
+@pytest.mark.parametrize(
+    ("said", "reaches"),
+    [
+        ("Sec-Fetch-Dest: iframe|Sec-Fetch-Mode: navigate", True),
+        ("sec-fetch-dest:IFRAME|sec-fetch-mode:navigate", True),
+        ("Sec-Fetch-Dest: empty|Sec-Fetch-Mode: cors", True),
+        ("Sec-Fetch-Dest: image|Sec-Fetch-Mode: no-cors", True),
+        ("Sec-Fetch-Dest: script|Sec-Fetch-Mode: no-cors", True),
+        # A window of its own could open any address.
+        ("Sec-Fetch-Dest: document|Sec-Fetch-Mode: navigate", False),
+        ("Sec-Fetch-Dest: document|Sec-Fetch-Mode: cors", False),
+        ("Sec-Fetch-Dest: empty|Sec-Fetch-Mode: navigate", False),
+        ("Sec-Fetch-Dest: object|Sec-Fetch-Mode: navigate", False),
+        ("Sec-Fetch-Dest: iframe|Sec-Fetch-Dest: document|Sec-Fetch-Mode: navigate", False),
+        # A worker could answer for the app, without our headers.
+        ("Sec-Fetch-Dest: serviceworker|Sec-Fetch-Mode: same-origin", False),
+        ("Sec-Fetch-Dest: worker|Sec-Fetch-Mode: same-origin", False),
+        ("Sec-Fetch-Dest: sharedworker|Sec-Fetch-Mode: same-origin", False),
+        ("Sec-Fetch-Dest: script|Sec-Fetch-Mode: same-origin|Service-Worker: script", False),
+        # Who says nothing does not say that it opens a window either.
+        ("Accept: */*", False),
+        ("Sec-Fetch-Dest: image", False),
+    ],
+)
+def test_only_what_a_frame_loads_reaches_the_app(said: str, reaches: bool) -> None:
+    assert may_reach([line.encode() for line in said.split("|")]) is reaches
+
+
+def test_what_concerns_the_connection_stays_here() -> None:
     first, headers = split(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\nX: 1\r\n\r\n")
-    assert joined(first, headers, frozenset({b"connection"}), (b"Connection: close",)) == (
-        b"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nConnection: close\r\n\r\n"
-    )
+    assert asked_of_app(first, headers) == b"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Content-Security-Policy: default-src *", "Content-Security-Policy-Report-Only: img-src 'none'; report-uri http://evil.test",
+        "Report-To: {}", "Reporting-Endpoints: a=\"http://evil.test\"", "NEL: {}", "Link: <http://evil.test>; rel=preconnect",
+        "Refresh: 0; url=http://evil.test", "SourceMap: http://evil.test/m", "Alt-Svc: h2=\"evil.test:443\"",
+        "Access-Control-Allow-Origin: *", "Service-Worker-Allowed: /", "Speculation-Rules: \"http://evil.test\"",
+        "Permissions-Policy: camera=*", "Strict-Transport-Security: max-age=1", "Clear-Site-Data: \"*\"",
+        "X-Frame-Options: DENY", "Cache-Control: public", "Connection: keep-alive",
+    ],
+)  # fmt: skip
+def test_no_header_of_an_app_makes_a_browser_report_or_go_elsewhere(header: str) -> None:
+    ours = app_page.headers_of_app(NAME, 80)
+    kept = [b"Content-Type: text/html", b"Set-Cookie: a=1", b"Location: /next"]
+    found = answered_by_app(b"HTTP/1.1 200 OK", [header.encode(), *kept], ours)
+    assert found == b"\r\n".join([b"HTTP/1.1 200 OK", *kept, *ours, b"", b""])
+
+
+def test_the_page_around_it_opens_it_where_it_was_asked_for_and_nothing_else() -> None:
+    text = app_page.page(NAME, 80, '/a?b=1&c="><script>').decode()
+    assert f'src="http://app.{NAME}.localhost:80/a?b=1&amp;c=&quot;&gt;&lt;script&gt;"' in text
+    assert f"frame-src http://app.{NAME}.localhost:80;" in text
+    assert "default-src 'none'" in text
+    assert "script-src" not in text
+    assert "allow-top-navigation" not in text
+    assert "allow-popups" not in text
+    assert f"Location: http://{NAME}.localhost:80/a\r\n" in app_page.moved(NAME, 80, "/a").decode()

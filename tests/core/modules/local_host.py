@@ -26,6 +26,7 @@ class LocalInstance:
         self.lost: str | None = None
         self.stopped = self.frozen = False
         self.stubborn = False
+        self.serves_apps = False
         self._server = server
 
     async def die(self, why: str) -> None:

@@ -218,6 +218,37 @@ def test_what_is_carried_goes_from_instance_to_instance_and_to_no_other_agent() 
     play(scene)
 
 
+def test_what_served_an_app_that_ended_serves_nothing_more() -> None:
+    """Files and processes that the app left would tell the next one what a person typed into it."""
+
+    async def which(it: Scene) -> str:
+        outcome = await it.call("where", impact=1, agent="/a", start=OWN)
+        assert isinstance(outcome, Completed)
+        return outcome.output
+
+    async def scene(it: Scene) -> None:
+        first = await which(it)
+        assert await which(it) == first, "nothing was served yet"
+        for instance in it.host.started:
+            instance.serves_apps = True
+        await it.call("move", "full", impact=1, agent="/a", start=OWN)
+        assert await which(it) == first, "the app is served"
+        await it.call("move", "empty", impact=1, agent="/a", start=OWN)
+        assert await which(it) != first
+
+    play(scene)
+
+
+def test_other_modules_serve_on_when_what_they_held_has_ended() -> None:
+    async def scene(it: Scene) -> None:
+        await it.call("move", "full", impact=1, agent="/a", start=OWN)
+        await it.call("move", "empty", impact=1, agent="/a", start=OWN)
+        await it.call("where", impact=1, agent="/a", start=OWN)
+        assert len(it.host.started) == 1
+
+    play(scene)
+
+
 def test_looks_of_several_agents_overlap_and_exclusive_calls_of_one_do_not() -> None:
     async def scene(it: Scene) -> None:
         gates = it.den.gates = {name: asyncio.Event() for name in ("a", "b", "first")}

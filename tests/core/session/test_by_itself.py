@@ -43,6 +43,7 @@ class Instance:
     target: str
     name: str = "house"
     secrets: Mapping[str, str] = field(default_factory=dict)
+    serves_apps: bool = False
 
     async def why_lost(self) -> str | None:
         return None
