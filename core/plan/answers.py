@@ -192,6 +192,8 @@ class ReflectionAnswer:
     """Whether the goal is reached; None if it does not say."""
     way_out: WayOut | None = None
     """What it says instead of naming steps."""
+    goes_on_with_nothing: bool = False
+    """Whether it says to go on, though nothing is left to go on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +310,7 @@ def verdict(text: str, *, final: bool) -> ReflectionAnswer:
         answer if isinstance(answer, str) and answer else None,
         _truth(data["reached"]) if data.get("reached") is not None else None,
         way_out(text, data),
+        goes_on_with_nothing=final and said == "continue",
     )
 
 

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from iact.core.plan import answers, questions
 from iact.core.plan.admission import (
@@ -38,6 +39,8 @@ from iact.core.plan.verdict import STOPPED, GoalJudgement
 from iact.core.ports import JSON
 
 NO_REPLY = "No reply could be had from the model."
+MOMENT: Final = 0.25
+"""Seconds within which results have one observer together. An observer takes longer than that to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,9 @@ class Deliberation:
         self._messages: list[tuple[str, str]] = []
         self._numbers: dict[str, int] = {}
         self._repaired: set[str] = set()
-        """Failed steps that the ladder deals with, so that no observer looks at them."""
+        """Failed steps that the ladder deals with, so that no observer is asked because of them."""
+        self._unobserved: list[str] = []
+        """Steps of this moment that wait for an observer."""
         self._fallback: str | None = None
         self._assessment = ""
         """The latest assessment of the evidence."""
@@ -106,10 +111,37 @@ class Deliberation:
         run = self._run
         if not run.asks or run.concluded:
             return
+
         ask = run.mode.after(run.state, node) if run.affordable else None
-        under_repair = ask is not None and ask.kind == "observe" and node in self._repaired
-        if ask is not None and not under_repair:
+        if ask is None:
+            return
+        if ask.kind != "observe":
             self._think(ask)
+        elif not run.follows_1_3:
+            if node not in self._repaired:
+                self._think(ask)
+        else:
+            self._gather(node)
+
+    def _gather(self, node: str) -> None:
+        """Let a result wait for the others of its moment. A failed step has the ladder, and is only seen beside them."""
+        if not self._unobserved:
+            self._run.timer(self._run.at + MOMENT, "moment")
+        self._unobserved.append(node)
+
+    def observe(self) -> bool:
+        """Ask one observer about the results of a moment, which is over. Returns whether a thought begins."""
+        run = self._run
+        ended, self._unobserved = self._unobserved, []
+        if run.concluded or not run.affordable or self._repaired.issuperset(ended):
+            return False
+
+        in_order = [one for one in run.state.plan.nodes if one in ended]
+        ask = run.mode.together(run.state, in_order)
+        if ask is None:
+            return False
+        self._think(ask)
+        return True
 
     def recover(self, node: str) -> None:
         """Ask for a patch for a node that failed for good, if something needs it."""
@@ -374,10 +406,12 @@ class Deliberation:
 
     def _observe(self, ask: DueThought) -> Thinking:
         run, state = self._run, self._run.state
-        seen = ask.subject[0]
-        node = self._thought("observer", f"the result of {seen}", spawned_by=seen)
+        subjects = ask.subject
+        results = "the result" if len(subjects) == 1 else "the results"
+        about = f"{results} of {', '.join(subjects)}"
+        node = self._thought("observer", about, spawned_by=subjects[0])
         waiting = [r.node.id for r in questions.work(state) if r.state in NOT_STARTED]
-        text = yield from asked(run, "observe", questions.observe(run.situation(), [seen]), node)
+        text = yield from asked(run, "observe", questions.observe(run.situation(), subjects), node)
         seen_as = answers.observation(text or "")
         self._answered(node, text, {"action": seen_as.action, "reason": seen_as.reason})
         if run.concluded:
@@ -386,29 +420,40 @@ class Deliberation:
             run.leave(seen_as.way_out)
             return
         if seen_as.action == "inject":
-            self._inject(seen, seen_as.steps)
+            self._inject(subjects, about, seen_as.steps)
         elif seen_as.action == "cancel":
             for one in sorted({*seen_as.cancel} & {*waiting}):
                 if state.nodes[one].state in NOT_STARTED:
                     run.unneeded.add(one)
-                    run.emit(
-                        one, "cancelled", detail=seen_as.reason or f"Cancelled after the result of {seen}."
-                    )
+                    run.emit(one, "cancelled", detail=seen_as.reason or f"Cancelled after {about}.")
         elif seen_as.action == "reflect":
-            more = run.mode.wants_reflection(state, seen)
+            more = run.mode.wants_reflection(state, subjects[0])
             if more is not None:
                 self._think(more)
 
-    def _inject(self, seen: str, steps: Sequence[PlanNode]) -> None:
+    def _inject(self, subjects: Sequence[str], about: str, steps: Sequence[PlanNode]) -> None:
         """Add an observer's follow-up steps. Faults in them only cause a warning."""
         run = self._run
+        failed = run.state.work_in("failed")
+        repairs = [one.id for one in steps if one.spawned_by in failed]
+        if repairs and run.follows_1_3:
+            run.warn(
+                f"Steps that were to follow on {about} were not added: "
+                f"{', '.join(repairs)} would repair what failed, which is not an observer's to do."
+            )
+            return
+
         known = set(run.state.in_state(*DONE_OR_RUNNING, *NOT_STARTED))
         try:
             checked = run.admission.check_renamed(steps, known)
         except PlanError as error:
-            run.warn(f"Steps that were to follow on {seen!r} could not be used: {error}")
+            run.warn(f"Steps that were to follow on {about} could not be used: {error}")
             return
-        self._run.add(f"inject: after the result of {seen}", spawned(checked.nodes.values(), seen))
+
+        # Only what has a result can be followed up: a failed step gets others in its place, from the ladder.
+        with_result = [one for one in subjects if run.state.nodes[one].state == "executed"] or subjects
+        added = [_following(one, with_result) for one in checked.nodes.values()]
+        run.add(f"inject: after {about}", added)
 
     def _analyze(self, ask: DueThought) -> Thinking:
         run = self._run
@@ -516,6 +561,12 @@ class Deliberation:
         return tuple(run.admission.check_renamed(steps, known).nodes.values())
 
 
+def _following(node: PlanNode, subjects: Sequence[str]) -> PlanNode:
+    """A step as the follow-up of the result that it builds on, or else of the first."""
+    followed = next((one for one in subjects if one in node.dependencies), subjects[0])
+    return dataclasses.replace(node, spawned_by=followed)
+
+
 def _told(verdict: ReflectionAnswer) -> JSON:
     """A verdict as the result of the node that represents the reflection."""
     found: dict[str, JSON] = {"decision": verdict.decision, "reason": verdict.reason}
@@ -540,6 +591,8 @@ def judgement_in(said: ReflectionAnswer, followed: ReflectionAnswer, *, final: b
         return GoalJudgement("wanted_more", followed.reason)
     if said.decision == "continue":
         return GoalJudgement("not_said", said.reason) if final else None
+    if said.goes_on_with_nothing and said.reached is None:
+        return GoalJudgement("not_said", said.reason)
     reached = said.reached is not False
     return GoalJudgement("reached" if reached else "not_reached", said.reason)
 

@@ -39,8 +39,10 @@ from iact.core.plan.validate import effective_impact
 from iact.core.plan.verdict import GoalJudgement, JudgementKind
 from iact.core.ports import JSON
 
-Timer = Literal["retry", "throttled", "overdue", "late"]
-"""What a timer waits for: a retry's backoff, an endpoint's rate, an attempt's time limit, or the plan's time limit."""
+Timer = Literal["retry", "throttled", "overdue", "moment", "late"]
+"""What a timer waits for: a retry's backoff, an endpoint's rate, an attempt's time limit, the end of the moment whose results
+have one observer, or the plan's time limit.
+"""
 
 NEVER: Final = float("inf")
 

@@ -852,6 +852,8 @@ class PlanMachine:
             case "overdue":
                 for one in self._dispatch.overdue():
                     self._time_over(one)
+            case "moment":
+                self._deliberation.observe()
             case "late":
                 self._late()
 
@@ -927,6 +929,8 @@ class PlanMachine:
         """Handle a plan in which nothing runs and nothing can start. Returns whether something can start again."""
         run = self.run
         if self._deliberation.hear():
+            return True
+        if self._deliberation.observe():  # nothing runs that could still end in this moment
             return True
         if run.attempts or run.queue.aside:  # a person holds them
             return False

@@ -228,12 +228,15 @@ def _functions(it: PlanSituation, named: Collection[str] | None = None) -> Quest
     return QuestionPart("functions", head, tuple(items or [Item("- none")]), share=3)
 
 
-def _ran(it: PlanSituation, *, most: int = SHOWN) -> QuestionPart:
-    """What ran: in order, as it was executed, with results and errors, and with what replaced what."""
+def _ran(it: PlanSituation, *, most: int = SHOWN, repaired: Collection[str] = ()) -> QuestionPart:
+    """What ran: in order, as it was executed, with results and errors, and with what replaced what.
+
+    `repaired`: failed steps that somebody else is repairing just now.
+    """
     ended = [record for record in it.state.nodes.values() if record.node.kind in WORK and _has_run(record)]
     # The order in which they ended is the one in which a reader can follow them.
     ended.sort(key=lambda record: record.ended if record.ended is not None else 0.0)
-    items = tuple(_item(it, record, most) for record in ended)
+    items = tuple(_item(it, record, most, repaired) for record in ended)
     if not items:
         return text_part("ran", "Nothing has run yet.")
     head = f"What ran, in order. {_DATA}"
@@ -244,8 +247,8 @@ def _has_run(record: NodeRecord) -> bool:
     return record.ended is not None and not (record.state == "cancelled" and record.cause == "dropped")
 
 
-def _item(it: PlanSituation, record: NodeRecord, most: int) -> Item:
-    """One step that has ended, with what came of it."""
+def _item(it: PlanSituation, record: NodeRecord, most: int, repaired: Collection[str]) -> Item:
+    """One step that has ended, with what came of it. `repaired`: steps that are said to be under repair."""
     head = f"## {record.node.id}: {step(record.node, record.arguments)}"
     notes = [f"(a rule applied: {rule})" for rule in it.rules.get(record.node.id, ())]
     if record.node.spawned_by in it.state.nodes and record.node.spawned_by in it.superseded:
@@ -257,6 +260,8 @@ def _item(it: PlanSituation, record: NodeRecord, most: int) -> Item:
     ]
     if instead and record.node.id in it.superseded:
         notes.append(f"(replaced by {', '.join(instead)})")
+    if record.node.id in repaired:
+        notes.append("(it is being repaired)")
     lead = "\n".join([head, *notes])
 
     if record.state == "executed" and record.validation != "left_out":
@@ -515,7 +520,7 @@ def reflect(it: PlanSituation, message: str = "") -> Question:
     return (
         text_part("task", "Judge the evidence gathered for a goal."),
         *request(it),
-        _ran(it),
+        _ran(it, repaired=it.state.under_repair),
         _running(it),
         _planned(it),
         _attempts(it),
@@ -555,20 +560,24 @@ def word(it: PlanSituation, message: str) -> Question:
 
 def observe(it: PlanSituation, subjects: Sequence[str]) -> Question:
     """The question about results that have just come."""
-    results = "this result" if len(subjects) == 1 else "these results"
+    if len(subjects) == 1:
+        continues = "Continue, unless this result asks for more: inject steps that follow on it"
+        needless = "that it makes needless"
+    else:
+        continues = "Continue, unless these results ask for more: inject steps that follow on them"
+        needless = "that they make needless"
     return (
         text_part("task", f"Look at one result on the way to a goal: {', '.join(subjects)}." if len(subjects) == 1
                   else f"Look at results on the way to a goal: {', '.join(subjects)}."),
         *request(it),
-        _ran(it),
+        _ran(it, repaired=it.state.under_repair),
         _running(it),
         _planned(it),
         _attempts(it),
         text_part(
             "form",
-            f"Continue, unless {results} asks for more: inject steps that follow on it and that nobody has planned, cancel "
-            "planned steps that it makes needless, or ask for somebody to reflect on all the evidence. A step that failed is "
-            "repaired by somebody else: don't repair it here.",
+            f"{continues} and that nobody has planned, cancel planned steps {needless}, or ask for somebody to reflect on all "
+            "the evidence. A step that failed is repaired by somebody else: don't repair it here.",
         ),
         text_part("ways", _WAYS_OF_DATA),
     )  # fmt: skip

@@ -359,6 +359,14 @@ class PlanState:
         """The same, without the nodes that represent thoughts."""
         return [one for one in self.in_state(*states) if self.nodes[one].node.kind in WORK]
 
+    @property
+    def under_repair(self) -> frozenset[str]:
+        """Failed steps for which a replacement is being thought of."""
+        repairs = self.in_state("running") if self.versions else ()
+        return frozenset(
+            self.nodes[one].node.spawned_by for one in repairs if self.nodes[one].node.kind == "micro_planner"
+        )
+
     def waits_for(self, node: str) -> list[str]:
         """Why a node is not ready, one phrase per predecessor: "cves is failed"."""
         record = self.nodes[node]

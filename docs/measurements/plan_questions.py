@@ -33,6 +33,10 @@ WINDOW: Final = 8_192
 
 _MOST: Final = 100
 """The most questions of one job, so that an endless one is noticed."""
+_STEP = 1.0
+"""Seconds that a step or an answer takes."""
+_BETWEEN = 0.01
+"""Seconds between the ends of steps that began together."""
 
 _INFOS: Final = (
     FunctionInfo("shell.run", signature="- `shell.run <command> timeout=120` · Run bash: stdout, stderr, exit status", impact=1),
@@ -146,8 +150,10 @@ def questions(job: Job, mode: str) -> list[tuple[str, str]]:
     machine.begin(0.0)
     at = 0.0
     while (commands := machine.take()) and len(asked) < _MOST:
+        at += _STEP
+        machine.wake(at)
         for command in commands:
-            at += 1.0
+            at += _BETWEEN
             if isinstance(command, Firing):
                 found = job.outcomes.get(command.node.id, StepFailure("raised", "There is no such thing."))
                 machine.attempt_ended(command.node.id, found, at)

@@ -75,6 +75,10 @@ class Mode:
         """The thought that is due when a tool or agent node has ended."""
         return None
 
+    def together(self, state: PlanState, nodes: Sequence[str]) -> DueThought | None:
+        """The thought that is due about results of the same moment, each of which `after` found worth an observer."""
+        return DueThought("observe", tuple(nodes))
+
     def at_rest(self, state: PlanState) -> DueThought | None:
         """The thought that is due when nothing runs and nothing can start."""
         return None

@@ -1,11 +1,14 @@
 """`orchestrator`: each result gets its own light observer (KAIJU, section 5).
 
-Observers continue, inject, cancel, or ask for a reflection. With n ended nodes and depth d there are at most n
-observers, d reflections and replans together, and one plan: n + d + 1 calls (KAIJU, table 3). Patches, corrections and
-judged contracts belong to the ladder and the contracts, and are additional.
+Observers continue, inject, cancel, or ask for a reflection. Results of the same moment have one observer together. With
+n ended nodes and depth d there are at most n + d observers, reflections and replans, and one plan: n + d + 1 calls (KAIJU,
+table 3). What observers leave of their share is for the reflections that they ask for. Patches, corrections and judged
+contracts belong to the ladder and the contracts, and are additional.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from iact.core.plan.answers import ReflectionAnswer
 from iact.core.plan.model import WORK
@@ -14,7 +17,7 @@ from iact.core.plan.state import PlanState
 
 
 class Orchestrator(Mode):
-    """An observer per result; one reflection is always kept for the end."""
+    """An observer for the results of a moment; one reflection is always kept for the end."""
 
     name = "orchestrator"
     judges = True
@@ -24,29 +27,47 @@ class Orchestrator(Mode):
     def __init__(self) -> None:
         self._seen: set[str] = set()
         self._used = 0
-        self._depth = 1
+        """Questions that were asked so far, of those that are bounded."""
+        self._most = 1
+        """The bound on them, as it was measured last."""
+        self._owed = False
+        """Whether an observer asked for a reflection that the bound did not allow yet."""
 
     def after(self, state: PlanState, node: str) -> DueThought | None:
         # Where nothing is left to run, the reflection at the end sees the result and can add as much.
-        can_add = bool(open_work(state)) or not self.follows_1_3
+        can_add = _goes_on(state) or not self.follows_1_3
         return DueThought("observe", (node,)) if can_add else None
 
+    def together(self, state: PlanState, nodes: Sequence[str]) -> DueThought | None:
+        if not _goes_on(state):
+            return None
+
+        # Every result adds one to the bound, so what was owed can be asked for now: it sees more than an observer.
+        self._most = self._measured(state)
+        if self._owed and self._used + 2 <= self._most:
+            return self._ask(state, final=False)
+
+        self._used += 1
+        return DueThought("observe", tuple(nodes))
+
     def wants_reflection(self, state: PlanState, node: str) -> DueThought | None:
-        self._depth = self._measured(state)
-        if self._used + 2 > self._depth:
+        self._most = self._measured(state)
+        if self._used + 2 > self._most:
+            self._owed = True
             return None
         return self._ask(state, final=False)
 
     def at_rest(self, state: PlanState) -> DueThought | None:
-        self._depth = self._measured(state)
-        if not fresh_work(state, self._seen) or self._used + 1 > self._depth:
+        self._most = self._measured(state)
+        if not fresh_work(state, self._seen) or self._used + 1 > self._most:
             return None
         return self._ask(state, final=not open_work(state))
 
     def decided(self, ask: DueThought, verdict: ReflectionAnswer) -> ReflectionAnswer:
         if verdict.decision != "replan":
             return verdict
-        if self._used + 2 > self._depth:
+
+        if self._used + 2 > self._most:
             return ReflectionAnswer(
                 "conclude" if ask.final else "continue", verdict.reason, answer=verdict.answer
             )
@@ -55,13 +76,24 @@ class Orchestrator(Mode):
 
     def _ask(self, state: PlanState, *, final: bool) -> DueThought:
         self._used += 1
+        self._owed = False
         self._seen.update(fresh_work(state, self._seen))
-        ended = tuple(
-            one for one in state.in_state("executed", "failed") if state.nodes[one].node.kind in WORK
-        )
-        return DueThought("reflect", ended, final=final, reason="the evidence so far")
+        return DueThought("reflect", _ended(state), final=final, reason="the evidence so far")
 
     def _measured(self, state: PlanState) -> int:
-        ended = {"executed", "failed"}
+        """How many observers, reflections and replans there may be, given what has ended."""
+        ended = _ended(state)
         levels = work_levels(state)
-        return 1 + max((level for one, level in levels.items() if state.nodes[one].state in ended), default=0)
+        depth = 1 + max((levels[one] for one in ended), default=0)
+        # Before format 1.3, observers were not counted, and each result had one.
+        return len(ended) + depth if self.follows_1_3 else depth
+
+
+def _goes_on(state: PlanState) -> bool:
+    """Whether anything is left to run, or will be when a failed step has been repaired."""
+    return bool(open_work(state) or state.under_repair)
+
+
+def _ended(state: PlanState) -> tuple[str, ...]:
+    """Tool and agent nodes that have ended, in order of id."""
+    return tuple(one for one in state.in_state("executed", "failed") if state.nodes[one].node.kind in WORK)

@@ -127,7 +127,8 @@ def test_a_planner_can_answer_without_steps(reply: str, kind: str, text: str) ->
 def test_whoever_judges_or_repairs_can_ask_the_person(question: str) -> None:
     said = '{"decision": "continue", "instead": "ask the person", "say": "Which printer?"}'
     asker = ScriptedAsker({question: [said]})
-    runner = ScriptedRunner({"a": StepFailure("raised", "no")} if question == "patch" else {})
+    outcomes = {"a": StepFailure("raised", "no")} if question == "patch" else {}
+    runner = ScriptedRunner(outcomes, dict.fromkeys("abcd", 1))
     mode = {"reflect": Reflect(), "observe": Orchestrator(), "patch": Static()}[question]
     engine = made(mode, asker, runner)
     result = run(engine.run())
@@ -164,6 +165,92 @@ def test_orchestrator_observers_inject_cancel_and_ask_for_reflection() -> None:
     assert states(result)["d"] == "cancelled"
     assert asker.kinds.count("observe") == 3, "after the last step, the reflection sees its result"
     assert asker.kinds[-2:] == ["reflect", "synthesize"]
+
+
+FOUR = """
+goal: g
+steps: [{id: a, call: f}, {id: b, call: f}, {id: c, call: f}, {id: d, call: f, after: [a, b, c]}]
+"""
+
+
+def observed(asker: ScriptedAsker) -> list[str]:
+    """The first line of each question that an observer was asked."""
+    return [one.text.split("\n")[0] for one in asker.asked if one.kind == "observe"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "questions"),
+    [
+        ({"a": 1, "b": 1, "c": 1, "d": 9}, ["Look at results on the way to a goal: a, b, c."]),
+        ({"a": 1, "b": 1.2, "c": 9, "d": 9}, ["Look at results on the way to a goal: a, b."]),
+        (
+            {"a": 1, "b": 2, "c": 9, "d": 9},
+            ["Look at one result on the way to a goal: a.", "Look at one result on the way to a goal: b."],
+        ),
+        ({"a": 0.1, "b": 0.1, "c": 0.1, "d": 0.1}, []),
+    ],
+)
+def test_results_of_a_moment_have_one_observer(seconds: dict[str, float], questions: list[str]) -> None:
+    asker = ScriptedAsker({"observe": ['{"action": "continue"}'], "reflect": ['{"decision": "conclude"}']})
+    result = run(made(Orchestrator(), asker, ScriptedRunner({}, seconds), FOUR).run())
+    # c ends last of three, and then only d is left, or nothing: the reflection at the end sees both.
+    assert observed(asker)[: len(questions)] == questions
+    assert asker.kinds.count("reflect") == 1
+    assert result.status == "concluded"
+
+
+def test_an_observer_of_several_results_says_what_follows_on_which() -> None:
+    steps = '[{"id": "e", "call": "f", "after": ["b"]}, {"id": "x", "call": "f"}]'
+    inject = f'{{"action": "inject", "steps": {steps}}}'
+    asker = ScriptedAsker(
+        {"observe": [inject, '{"action": "continue"}'], "reflect": ['{"decision": "conclude"}']}
+    )
+    result = run(made(Orchestrator(), asker, ScriptedRunner({}, dict.fromkeys("abcd", 1)), FOUR).run())
+    assert (result.nodes["e"].node.spawned_by, result.nodes["x"].node.spawned_by) == ("b", "a")
+    assert "inject: after the results of a, b, c" in [one.reason for one in result.versions]
+
+
+def test_a_reflection_that_an_observer_asks_for_happens() -> None:
+    """At once if the bound allows it, or else in the place of the next observer."""
+    reflect = '{"action": "reflect", "reason": "b contradicts a"}'
+    asker = ScriptedAsker({"observe": [reflect], "reflect": ['{"decision": "conclude"}']})
+    run(made(Orchestrator(), asker, ScriptedRunner({}, dict.fromkeys("abcd", 1)), FOUR).run())
+    assert asker.kinds[:2] == ["observe", "reflect"], "three results left room for it"
+
+    asker = ScriptedAsker({"observe": [reflect], "reflect": [GO_ON, '{"decision": "conclude"}']})
+    runner = ScriptedRunner({}, {"a": 1, "b": 5, "c": 5, "d": 5})
+    run(made(Orchestrator(), asker, runner).run())
+    assert asker.kinds[:2] == ["observe", "reflect"], "the second result is what the reflection sees, too"
+    assert "## a: f" in asker.asked[1].text
+    assert "## b: f" in asker.asked[1].text
+
+
+def test_a_failed_step_is_repaired_by_the_ladder_alone() -> None:
+    """It has no observer of its own; beside others it is seen as under repair, and what would repair it is refused."""
+    again = '[{"id": "mine", "call": "f", "replaces": "a"}]'
+    asker = ScriptedAsker(
+        {
+            "observe": [f'{{"action": "inject", "steps": {again}}}', '{"action": "continue"}'],
+            "patch": ['{"steps": [{"id": "a2", "call": "f"}]}'],
+            "reflect": ['{"decision": "conclude"}'],
+        },
+        seconds=2,
+    )
+    runner = ScriptedRunner({"a": StepFailure("raised", "no")}, dict.fromkeys(["a", "b", "c", "d", "a2"], 1))
+    result = run(made(Orchestrator(), asker, runner, FOUR).run())
+    assert asker.kinds[:2] == ["patch", "observe"]
+    question = asker.asked[1].text
+    assert question.startswith("Look at results on the way to a goal: a, b, c.")
+    assert "## a: f\n(it is being repaired)\nError: no" in question
+    assert "mine" not in result.nodes
+    assert [one for one in result.warnings if "mine would repair what failed" in one]
+    assert result.nodes["a2"].state == "executed"
+
+    alone = ScriptedAsker({"patch": ['{"steps": [{"id": "a2", "call": "f"}]}'], "reflect": [GO_ON]})
+    runner = ScriptedRunner({"a": StepFailure("raised", "no")}, {"a": 1, "b": 9, "c": 9, "d": 1, "a2": 5})
+    run(made(Orchestrator(), alone, runner, FOUR).run())
+    assert "Look at one result on the way to a goal: a." not in observed(alone)
+    assert "Look at one result on the way to a goal: a2." in observed(alone)
 
 
 @pytest.mark.parametrize("name", ["reflect", "nreflect", "orchestrator", "analyze"])

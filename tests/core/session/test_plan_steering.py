@@ -503,4 +503,6 @@ def test_a_version_is_a_decision_and_thoughts_and_streamed_steps_are_none(tmp_pa
     records = replay(session.journal, verify=True).records
     assert [one.fields["version"] for one in records if one.kind == "plan"] == [1]
     joined = [str(step["id"]) for one in records if one.kind == "extend" for step in one.fields["add"]]  # type: ignore[union-attr,index,call-overload]
-    assert joined[:2] == ["b", "observer-1"]
+    assert joined[:2] == ["b", "reflection-1"], (
+        "steps of one moment have no observer, since nothing is left to run"
+    )
