@@ -25,6 +25,7 @@ SLOW: Final = (
     "acceptance/test_store_faults.py",
     "sandbox/test_registry.py",
     # Plans.
+    "acceptance/test_stopped_plans.py",
     "acceptance/test_verdicts.py",
     # Many users.
     "acceptance/test_accounts.py",

@@ -137,6 +137,8 @@ class Modules(Protocol):
 
     async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None: ...
 
+    async def end_background(self, agents: Callable[[str], bool]) -> None: ...
+
     async def drop(self, module: str) -> None: ...
 
     async def leave(self, copy: Path) -> None: ...
@@ -529,6 +531,17 @@ class Invoker:
                 await self._freeze(key, running)
                 return
         self._holding.forget(key)
+
+    async def end_background(self, agents: Callable[[str], bool]) -> None:
+        """End what calls of these agents have left running in the background. Everything else goes on.
+
+        A module that has nothing of the kind, or does not confirm in time, is left as it is.
+        """
+        async with asyncio.TaskGroup() as group:
+            for key, running in list(self._instances.running.items()):
+                for whose in self._holding.held(key):
+                    if agents(agent_of(whose)):
+                        group.create_task(running.client.end_background(self._session, whose, _ENDING))
 
     async def drop(self, module: str) -> None:
         """Stop all instances of a module, and discard what it carries; the next call starts it again."""

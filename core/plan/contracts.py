@@ -22,6 +22,8 @@ from iact.core.ports import JSON
 _REFUSED: Final = ("pattern", "patternProperties", "$ref", "$dynamicRef", "$recursiveRef", "propertyNames")
 _MAX_DEPTH: Final = 16
 
+JUDGED_NOT_TO_HOLD: Final = "The result was judged not to hold"
+
 
 def well_formed(contract: Contract) -> str | None:
     """What is wrong with a contract, as a phrase; None if it can be checked."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from iact.core.plan import answers, questions
+from iact.core.plan import answers, contracts, questions
 from iact.core.plan.admission import (
     DONE_OR_RUNNING,
     NOT_STARTED,
@@ -31,7 +31,7 @@ from iact.core.plan.execution import Execution
 from iact.core.plan.model import NO_ERROR, WORK, NodeKind, PlanError, PlanNode
 from iact.core.plan.modes.base import DueThought
 from iact.core.plan.planner import Planner, Thinking
-from iact.core.plan.protocol import QuestionKind
+from iact.core.plan.protocol import QuestionKind, StepSuccess
 from iact.core.plan.recovery import Exhausted, RecoveryRefused
 from iact.core.plan.result import gather
 from iact.core.plan.states import TERMINAL
@@ -199,6 +199,29 @@ class Deliberation:
             self._think(DueThought("synthesize", final=True, reason=self._assessment))
             return True
         return False
+
+    def judge_whole(self) -> bool:
+        """Have the result held against what the plan's own contract asks of it in words. Returns whether that begins."""
+        run, contract = self._run, self._run.contract
+        if contract.judgement is None or not (run.follows_1_3 and run.asks and run.affordable):
+            return False
+        if run.cancelled or run.dismissed:
+            return False
+
+        result = run.result()
+        judged = run.whole_judged is not None and run.whole_judged[0] == as_text(result)
+        broken = contracts.violation(contract, StepSuccess(result)) is not None
+        if judged or broken or is_empty(result):
+            return False
+        self._start(partial(self._judge_whole, contract.judgement, result))
+        return True
+
+    def _judge_whole(self, condition: str, result: JSON) -> Thinking:
+        run = self._run
+        text = yield from asked(run, "judge", questions.judge_whole(run.situation(), condition, result))
+        # Without an answer it stays unchecked, and is not asked again about the same result.
+        holds = answers.judged(text) if text is not None else None
+        run.whole_judged = as_text(result), holds
 
     def _report_due(self) -> bool:
         """Whether a report is due: the plan has ended, and there is no answer for its current results."""

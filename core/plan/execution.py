@@ -32,6 +32,7 @@ from iact.core.plan.protocol import (
 )
 from iact.core.plan.questions import PlanSituation
 from iact.core.plan.recovery import Exhausted, LadderBudget, RecoveryLadder, Retry
+from iact.core.plan.result import gather
 from iact.core.plan.schedule import ReadyQueue
 from iact.core.plan.state import NodeChange, PlanEvent, PlanState
 from iact.core.plan.states import TERMINAL, Cause
@@ -109,6 +110,9 @@ class Execution:
         self.asks = asks
         self.state = PlanState(plan.id, plan.goal)
         self.contract = plan.contract
+        self.whole_judged: tuple[str, bool | None] | None = None
+        """The result that a model was asked about for the contract of the whole plan, and whether that holds; None if it
+        gave no answer."""
         replans = limits.replans if mode.max_replans is None else mode.max_replans
         self.ladder = RecoveryLadder(
             self.state, LadderBudget(limits.patches, replans), backoff=limits.backoff
@@ -463,6 +467,10 @@ class Execution:
             for one, node in self.state.plan.nodes.items()
             if node.kind in WORK and nodes[one].state == "executed"
         }
+
+    def result(self) -> JSON:
+        """The plan's result as it stands: the answer that a model gave, or what the last steps returned."""
+        return self.answer if self.answer is not None else gather(self.state, self.superseded).result
 
     # --- times ----------------------------------------------------------------------------------------------
 

@@ -380,7 +380,7 @@ class PlanMachine:
         )
         attempt.judging = 0
         kept = text is not None and answers.judged(text)
-        why = f"The result was judged not to hold: {judgement}"
+        why = f"{contracts.JUDGED_NOT_TO_HOLD}: {judgement}"
         if text is None:
             why = f"Nobody could judge whether the result holds: {judgement}"
         self._settle_attempt(
@@ -942,6 +942,8 @@ class PlanMachine:
             run.release()
             if run.queue:
                 return True
+        if self._deliberation.judge_whole():
+            return True
         self._settle()
         self.over = True
         return False
@@ -971,7 +973,7 @@ class PlanMachine:
         """Return the plan's result."""
         run = self.run
         ends = gather(run.state, run.superseded)
-        result: JSON = run.answer if run.answer is not None else ends.result
+        result = run.result()
         verdict = verdict_of(self._ended(result))
         return PlanResult(
             verdict, status_of(verdict, any_done=ends.any_done), result, run.state.nodes,
@@ -1007,7 +1009,13 @@ class PlanMachine:
         broken = contracts.violation(contract, StepSuccess(result))
         if broken is not None:
             return broken
-        return f"Not checked: {contract.judgement}" if contract.judgement else ""
+        if contract.judgement is None:
+            return ""
+
+        about, holds = self.run.whole_judged or ("", None)
+        if holds is None or about != contracts.as_text(result):
+            return f"Not checked: {contract.judgement}"
+        return "" if holds else f"{contracts.JUDGED_NOT_TO_HOLD}: {contract.judgement}"
 
 
 def _said(success: StepSuccess) -> str:

@@ -665,6 +665,17 @@ def judge(node: PlanNode, question: str, output: JSON) -> Question:
     )
 
 
+def judge_whole(it: PlanSituation, question: str, result: JSON) -> Question:
+    """The question of whether the result of a whole plan satisfies the plan's own contract."""
+    return (
+        text_part("task", "Does the result of this work keep its condition?"),
+        *request(it),
+        text_part("steps", f"Condition: {question}"),
+        QuestionPart("ran", f"Result. {_DATA}", (Item(fenced(as_text(result))),), share=4),
+        text_part("form", "If you can't tell, it does not."),
+    )
+
+
 def answer(it: PlanSituation, node: PlanNode, question: str) -> Question:
     """The question of what to tell an agent that asks something before it can go on with its step."""
     return (

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
@@ -62,14 +63,22 @@ class PlanRunner:
     """
 
     def __init__(
-        self, scheduler: Scheduler, models: Models, actions: ActionExecutor, copies: Copies, forms: Forms
+        self,
+        scheduler: Scheduler,
+        models: Models,
+        actions: ActionExecutor,
+        copies: Copies,
+        forms: Forms,
+        end_background: Callable[[Callable[[str], bool]], Awaitable[None]],
     ) -> None:
+        """`end_background`: ends what agents have left running in modules."""
         self.live = scheduler.live
         self.scheduler = scheduler
         self.models = models
         self.actions = actions
         self.copies = copies
         self.forms = forms
+        self._end_background = end_background
         self._running: dict[str, _Running] = {}
         agents = self.live.tree.agents.values()
         self._stopped = {one.path for one in agents if one.plan is not None and one.active}
@@ -86,6 +95,10 @@ class PlanRunner:
                 if run.running is not None:
                     self.live.record(Wake(reopened=True), plan.path)
             await running.to_its_end()
+            if run.ending is not None and run.ending.verdict.by == "person":
+                # What a person stops ends with all that it has begun, jobs included.
+                below = frozenset(one.path for one in self.live.tree.subtree(plan.path))
+                await self._end_background(below.__contains__)
         except BaseExceptionGroup as group_error:
             raise lone(group_error) from group_error
         finally:

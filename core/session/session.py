@@ -146,7 +146,9 @@ class Session:
             MemoryActions(live, scheduler, memory),
             functions,
         )
-        self._planning = PlanRunner(scheduler, services.models, actions, copies, self._forms)
+        self._planning = PlanRunner(
+            scheduler, services.models, actions, copies, self._forms, self._modules.end_background
+        )
         self._turns = turns = Turns(scheduler, services.models, memory, grounding)
         self._routing = Routing(scheduler, services.models)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing, layers)
@@ -462,10 +464,13 @@ class Session:
         if found is not None:
             return await self._cancel_step(*found)
         agent = self._find(path)
+        below = frozenset(one.path for one in self._live.tree.subtree(path))
         record = self._live.record(signed(Cancel(by="user")), path)
         self._scheduler.cancel(path, "The user cancelled this work.")
         self._scheduler.drive(path)
         self._scheduler.drive(agent.caller)
+        if agent.plan is not None:
+            await self._modules.end_background(below.__contains__)
         return await self._live.durable(record)
 
     def _step(self, path: str, step: str = "") -> tuple[Agent, str] | None:

@@ -401,6 +401,22 @@ def test_a_call_that_may_go_on_does_and_what_runs_beside_it_is_ended(idle: bool)
     play(scene)
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_an_agent_left_running_is_ended_and_everything_else_goes_on(ends: bool) -> None:
+    async def scene(it: Scene) -> None:
+        for agent in ("/a", "/b"):
+            await it.call("move", "full", impact=1, agent=agent)
+        await it.call("move", "full", impact=1, agent="/plan", step=of_step("/plan", "s"))
+        await it.invoker.end_background(lambda agent: agent in ("/a", "/plan"))
+        assert sorted(it.den.ended) == (["0 /a", "0 /plan#s"] if ends else [])
+        assert not it.host.started[0].frozen
+        assert not it.host.started[0].stopped
+        assert await it.seat(impact=1, agent="/b")
+        assert it.invoker.running == 1
+
+    play(scene, ends=ends)
+
+
 def test_a_module_that_can_not_end_what_it_holds_is_ended_with_its_calls() -> None:
     async def scene(it: Scene) -> None:
         it.den.gates["slow"] = asyncio.Event()

@@ -302,6 +302,9 @@ class FakeModules:
         if right == "work":
             raise ModuleLost("It does not come up, which is for its first call to say.")
 
+    async def end_background(self, agents: Callable[[str], bool]) -> None:
+        pass
+
     async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None:
         return None
 
