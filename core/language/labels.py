@@ -362,6 +362,19 @@ def no_variable(name: str, nearest: str) -> str:
     return note(f"${name} in your message names no variable; {have}. The message was sent as it is.")
 
 
+def misspelt(nearest: Mapping[str, str]) -> str:
+    """For an answer that names variables wrongly. `nearest`: the variable that was probably meant, by what was written."""
+    names = ", ".join(f"${name} names no variable (you have ${other})" for name, other in nearest.items())
+    return f"Your caller has not received your text: {names}. Write your answer again with the right name. {_OR_ANSWER}"
+
+
+def unnamed(names: Sequence[str]) -> str:
+    """Behind a child's message that names variables which it does not have."""
+    shown = ", ".join(f"${name}" for name in names[:_MOST_LINES])
+    verb = "names" if len(names) == 1 else "name"
+    return note(f"{shown} in this message {verb} no variable of its author.")
+
+
 def unfinished(child: str, status: str, reason: str) -> str:
     """The note about a child that failed, hit a bound or was cancelled, instead of its reply."""
     return f"{_CHILD} {child} did not finish ({status}):\n{fenced(clean(reason))}"

@@ -178,11 +178,12 @@ _LONG_ENOUGH: Final = 3
 """The fewest letters of a name that is probably a variable's although none is like it."""
 
 
-def misnamed(text: str, table: Mapping[str, Named]) -> dict[str, str]:
+def misnamed(text: str, table: Mapping[str, Named], *, in_code: bool = True) -> dict[str, str]:
     """Names that `text` mentions as `$name` and that are probably meant as variables of `table`, which has none of them.
 
     Returns for each the variable that is nearest to it; empty if none is like it. `$5` and `$HOME` are something else:
-    money, or a variable of a program. In code, so is a name that is like none in the table.
+    money, or a variable of a program. In code, so is a name that is like none in the table. `in_code`: whether names in
+    code count at all.
     """
     if "$" not in text:
         return {}
@@ -191,8 +192,9 @@ def misnamed(text: str, table: Mapping[str, Named]) -> dict[str, str]:
     for name in dict.fromkeys(match.group(1) for match in _MENTION.finditer(text)):
         if name in table or name != name.lower() or name.startswith("_"):
             continue
-        nearest = _nearest(name, table)
-        if nearest or (len(name) >= _LONG_ENOUGH and f"${name}" in prose):
+        is_in_prose = f"${name}" in prose
+        nearest = _nearest(name, table) if is_in_prose or in_code else ""
+        if nearest or (len(name) >= _LONG_ENOUGH and is_in_prose):
             found[name] = nearest
     return found
 

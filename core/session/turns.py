@@ -312,7 +312,9 @@ class Turns:
             message.kind == "intervention" and message.n not in prepared.took for message in agent.mail.inbox
         )
         told = generation.told()
-        read = read_reply(tree, agent, text, scanned.blocks, told, interrupted=interrupted)
+        read = read_reply(
+            tree, agent, text, scanned.blocks, told, table=prepared.table, interrupted=interrupted
+        )
         tree.foreseen[agent.path] = Foreseen(tree.stamp(agent), prepared, scanned, read)
         if prepared.last:
             self._scheduler.cancel_children(agent)

@@ -443,7 +443,7 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     taken = turns.take_turn(tree, agent, record, turn.generation)
     blocks = taken.blocks
     read = taken.read or read_reply(
-        tree, agent, record.body, blocks, turn.generation, interrupted=agent.interrupted
+        tree, agent, record.body, blocks, turn.generation, table=agent.table, interrupted=agent.interrupted
     )
     expect(tree, record, turn.held == read.held, "is held, or not, for another reason")
 
@@ -508,7 +508,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         blocks = taken.blocks
         if status == "ok" and not reply.last:
             read = taken.read or read_reply(
-                tree, agent, record.body, blocks, reply.generation, interrupted=False
+                tree, agent, record.body, blocks, reply.generation, table=agent.table, interrupted=False
             )
             expect(tree, record, not read.acts, "holds an action and should be a turn")
             expect(
@@ -621,10 +621,12 @@ def _return(
     """Deliver a child's message to its caller: as the outcome of the CALL that waits for it, or into the inbox."""
     waiting = next((one for one in caller.actions if one.call and one.child == child.path), None)
     values = mentions(record.body, child.table)
+    told = tree.follows_1_3 and child.plan is None and status == "ok"
     reply = Incoming(
         record.n, "child", child.path, record.body, values,
         child=child.path, status=status, labels=origin.by(child), blocks=blocks,
         asks=isinstance(record.content, Reply) and record.content.asks,
+        unnamed=tuple(misnamed(record.body, child.table, in_code=False)) if told else (),
     )  # fmt: skip
     if caller.plan is not None:
         if waiting is not None and reply.asks and plan_fold.asked(tree, caller, waiting, record, reply):

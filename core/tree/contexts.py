@@ -212,12 +212,13 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
     described = NO_VALUES
     if brought:
         described = _described(tree, agent, message, brought, new=brought.keys() - held - {variable})
+    after = f"\n{labels.unnamed(message.unnamed)}" if message.unnamed else ""
     if message.asks:
         label = labels.question_label(message.child, variable, described.about)
-        how = f"\n{labels.how_to_answer(message.child)}"
+        how = f"{after}\n{labels.how_to_answer(message.child)}"
         return Passage(label, shown, room, variable, how, described.whole, described.sources)
     label = labels.message_label(source, described.about)
-    return Passage(label, shown, room, variable, "", described.whole, described.sources)
+    return Passage(label, shown, room, variable, after, described.whole, described.sources)
 
 
 def _described(

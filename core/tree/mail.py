@@ -33,6 +33,8 @@ class Incoming:
     asks: bool = False
     labels: Labels = NOTHING
     blocks: Sequence[Block] | None = None
+    unnamed: tuple[str, ...] = ()
+    """Names in the text that are meant as variables and are none."""
     file: str = ""
     """The name of an uploaded file."""
     client: int = 0

@@ -8,7 +8,7 @@ the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -28,6 +28,7 @@ from iact.core.language.announcing import announces
 from iact.core.language.foreign import resolver
 from iact.core.language.rewriting import calls_left, is_plain
 from iact.core.language.scanner import Block
+from iact.core.language.variables import Value, misnamed
 from iact.core.records.dialogue import Generation, Held
 from iact.core.tree.agent import Agent
 from iact.core.tree.child_waits import running_children
@@ -47,9 +48,20 @@ _TEXTS: Final = frozenset(
 
 
 def read_reply(
-    tree: Tree, agent: Agent, text: str, blocks: Sequence[Block], made: Generation, *, interrupted: bool
+    tree: Tree,
+    agent: Agent,
+    text: str,
+    blocks: Sequence[Block],
+    made: Generation,
+    *,
+    table: Mapping[str, Value],
+    interrupted: bool,
 ) -> ReadReply:
-    """Understand a reply. `interrupted`: its agent must read a message first, so that it is no answer in any case."""
+    """Understand a reply.
+
+    `table`: the variables that its agent had when it wrote. `interrupted`: it must read a message first, so that the
+    reply is no answer in any case.
+    """
     if not tree.follows_1_3:
         acts = any(block.action for block in blocks)
         return ReadReply(tuple(blocks), (), _held(tree, agent, acts, interrupted), acts)
@@ -68,6 +80,8 @@ def read_reply(
     questions = _questions(agent, text, blocks, registry, acts=acts, goes_on=bool(names - BESIDE_ANSWER))
     if not questions and names & _LOOKING and _may_have_answered(tree, agent, text, blocks, names, made.took):
         questions = (labels.NOT_ANSWERED,)
+    if not acts and not questions:
+        questions = _misspelt(agent, text, table)
     remarks += [labels.note(question) for question in questions]
     if questions and not acts and not interrupted:
         return ReadReply(run, tuple(remarks), "unread", acts, questions=questions)
@@ -185,6 +199,17 @@ def _lines(text: str, blocks: Sequence[Block], registry: Registry, *, acts: bool
         return ""  # they are perhaps a part of a body, and their agent is told of that
     lines = bare.left(text, blocks, registry)
     return labels.no_block(lines, acts=acts) if lines else ""
+
+
+def _misspelt(agent: Agent, text: str, table: Mapping[str, Value]) -> tuple[str, ...]:
+    """What is asked about an answer that names a variable wrongly, if there is one that was probably meant.
+
+    Only of a child, which hands values to its caller by their names. Its caller is told of the other names.
+    """
+    if agent.caller == "user" or _was_asked(agent):
+        return ()
+    likely = {name: nearest for name, nearest in misnamed(text, table, in_code=False).items() if nearest}
+    return (labels.misspelt(likely),) if likely else ()
 
 
 def _quoted(text: str, blocks: Sequence[Block], registry: Registry) -> str:

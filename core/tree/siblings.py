@@ -25,8 +25,8 @@ _NARROWS: Final = re.compile("intent|scope")
 def begin(tree: Tree, caller: Agent, child: Agent) -> None:
     """Note for a new child whether it may write, and which of its siblings may.
 
-    What changes later (a right, a sibling of a later message) is not told: a first message that was sent must not
-    change.
+    Only siblings that are at work count: one that has ended changes nothing. What changes later (a right, a sibling of
+    a later message) is not told: a first message that was sent must not change.
     """
     if not tree.follows_1_3:
         return
@@ -36,7 +36,7 @@ def begin(tree: Tree, caller: Agent, child: Agent) -> None:
         return
 
     child.writes = _may_write(tree, tree.grant_of(child.path), access)
-    siblings = {path: tree.agents[path].writes for path in caller.children.values() if path != child.path}
+    siblings = _at_work(tree, caller, child)
     for pending in _called_next(caller, child):
         name = child_named_in(pending)
         if name:
@@ -44,6 +44,12 @@ def begin(tree: Tree, caller: Agent, child: Agent) -> None:
             siblings.setdefault(f"{caller.path.rstrip('/')}/{name}", _may_write(tree, grant, access))
     writing = [path for path, writes in siblings.items() if writes]
     child.context.shares = labels.shared_workspace(writing[:_NAMED], len(writing), alone=not siblings)
+
+
+def _at_work(tree: Tree, caller: Agent, child: Agent) -> dict[str, bool]:
+    """The siblings of a child that are at work, by path, and whether each may write."""
+    others = [tree.agents[path] for path in caller.children.values() if path != child.path]
+    return {sibling.path: sibling.writes for sibling in others if sibling.active}
 
 
 def _called_next(caller: Agent, child: Agent) -> list[Pending]:

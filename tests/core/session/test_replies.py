@@ -359,6 +359,30 @@ def test_a_name_in_a_message_that_is_almost_a_variable_is_told_once(stage: Stage
     assert "names no variable" not in played.heard(2)
 
 
+def test_a_child_is_asked_once_about_an_answer_that_misspells_a_variable(stage: Stage) -> None:
+    child = ["```VAR report\nIt rained.\n```", "It is in $repot.", "It is in $report."]
+    played = stage.play("```CALL child\nGo.\n```", "```SHOW report\n```", "Done.", child=child)
+    told = played.heard(2, "/child")
+    assert "Your caller has not received your text: $repot names no variable (you have $report)." in told
+    assert "If your message was your answer, write ANSWER." in told
+    assert "It is in $repot." not in played.heard(1)
+    assert "It rained." in played.heard(1)
+    assert "names no variable" not in played.heard(1)
+
+
+def test_a_caller_is_told_of_names_in_an_answer_that_name_nothing(stage: Stage) -> None:
+    keep, text = "```VAR report\nIt rained.\n```", "It is in $repot, and $other, not `$reporte`. It costs $5, see $HOME."
+    played = stage.play("```CALL child\nGo.\n```", "Done.", child=[keep, text, ANSWER])
+    assert text in played.heard(1)
+    assert "$repot, $other in this message name no variable of its author." in played.heard(1)
+
+
+def test_an_answer_with_a_name_that_is_like_no_variable_costs_no_turn(stage: Stage) -> None:
+    played = stage.play("```CALL child\nGo.\n```", "Done.", child=["It is in $other."])
+    assert [asked.path for asked in played.model.asked] == ["/", "/child", "/"]
+    assert "$other in this message names no variable of its author." in played.heard(1)
+
+
 # --- blocks that name what does not exist -------------------------------------------------------
 
 
