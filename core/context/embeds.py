@@ -38,9 +38,14 @@ def embedded(text: str) -> list[str]:
     return list(dict.fromkeys(match.group(1) for match in _EMBED.finditer(text))) if "](" in text else []
 
 
+def medium_of(value: Value) -> Medium | None:
+    """What kind of media a variable is; None if endpoints take nothing of its type."""
+    return _MEDIA.get(value.media.partition(";")[0].strip().lower())
+
+
 def part(name: str, value: Value, takes: Collection[Medium]) -> Part | None:
     """Return a variable as a part of a message; None if the model does not take it, or it is too large."""
-    medium = _MEDIA.get(value.media.partition(";")[0].strip().lower())
+    medium = medium_of(value)
     if medium is None or medium not in takes or not 0 < value.size <= LARGEST:
         return None
     return Part(name, value.media.partition(";")[0].strip().lower(), medium, value.sha256, value.load)

@@ -73,6 +73,9 @@ _NUMBERED: Final = re.compile(r"\$?[A-Za-z_]\w*_\d+|\$[A-Za-z_]\w*")
 _PLAN_BELOW: Final = re.compile(r"\s*(?:goal|steps)[ \t]*:")
 _CALLED: Final = re.compile(r"\bCALL(?:_ASYNC)?[ \t]+(?:name=)?[\"']?([A-Za-z][\w-]*)")
 
+_NAMED: Final = re.compile(r"(?P<head>[A-Za-z]\w*)(?:[ \t]*[.:/][ \t]*|[ \t]+)(?P<tail>[A-Za-z]\w*)(?:[ \t(]+(?P<rest>\S.*))?")
+_UNKNOWN: Final = re.compile(r"(?P<name>[A-Z][A-Z_]{2,}|[A-Za-z]\w*\.[A-Za-z]\w*)[ \t]+\w+=\S.*")
+
 _LONGEST: Final = 300
 """The most characters of a line that is read as an action."""
 
@@ -239,6 +242,70 @@ def left(text: str, blocks: Sequence[Block], registry: Registry) -> tuple[str, .
             elif written.strip() and not acts:
                 found.clear()
     return tuple(dict.fromkeys([*sure, *found]))
+
+
+@dataclass(frozen=True, slots=True)
+class Almost:
+    """A line that names a function almost, and was not run."""
+
+    line: str
+    name: str
+    """The function that was meant; or the name as it is written, if there is no such function."""
+    exists: bool
+
+
+def almost(text: str, blocks: Sequence[Block], registry: Registry) -> Almost | None:
+    """The last line of a reply without actions if it is one but for the spelling of its function: `GIT STATUS`.
+
+    In small letters it only counts as the whole reply, because two words may be anything else. The first line of a block
+    counts as well.
+    """
+    for block in blocks:
+        name = _named_almost(block.info, registry)
+        if name:
+            return Almost(block.info, name, exists=True)
+
+    end = text[blocks[-1].end :] if blocks else text
+    written = end.rstrip().rpartition("\n")[2]
+    if not written.strip() or len(written) > _LONGEST or written.startswith(("    ", "\t")):
+        return None
+
+    line = _without_marks(written)
+    is_whole = written.strip() == text.strip()
+    name = _named_almost(line, registry)
+    if name and (is_whole or _is_in_capitals(line)):
+        return Almost(line, name, exists=True)
+
+    unknown = _UNKNOWN.fullmatch(line) if is_whole else None
+    if unknown is None or unknown["name"] in registry:
+        return None
+    return Almost(line, unknown["name"], exists=False)
+
+
+def _named_almost(line: str, registry: Registry) -> str:
+    """The function that a line begins with, in other letters or with a blank for its dot; empty if there is none."""
+    found = _NAMED.fullmatch(line)
+    if found is None:
+        return ""
+    name = f"{found['head']}.{found['tail']}".lower()
+    rest = (found["rest"] or "").split()
+    is_sentence = len(rest) > _MEANT or (len(rest) > _FEW and _ENDS_SENTENCE.fullmatch(line) is not None)
+    return "" if is_sentence or name not in registry else name
+
+
+def _is_in_capitals(line: str) -> bool:
+    found = _NAMED.fullmatch(line)
+    return found is not None and found["head"].isupper() and found["tail"].isupper()
+
+
+def _without_marks(line: str) -> str:
+    """A line without the marks of a list, of code and of bold type around it."""
+    marker = _MARKER.match(line)
+    assert marker is not None
+    inside = line[marker.end() :].strip()
+    while (marks := _MARKS.fullmatch(inside)) is not None:
+        inside = marks["inside"].strip()
+    return inside
 
 
 def _is_in_small_letters(block: Block, registry: Registry) -> bool:

@@ -311,6 +311,12 @@ def no_block(lines: Sequence[str], *, acts: bool) -> str:
     return said if acts else f"{said} {_OR_ANSWER}"
 
 
+def almost(line: str, name: str) -> str:
+    """For a reply that ends in the name of a function in other letters, or with a blank for its dot."""
+    shown = inline(line, 60)
+    return f"`{shown}` was not run. To run it, write a block that begins with ```{name} and ends with ```. {_OR_ANSWER}"
+
+
 def asks_about_answer(sentence: str) -> bool:
     """Whether a sentence asks whether a reply was the answer."""
     return _OR_ANSWER in sentence

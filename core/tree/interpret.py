@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import islice, takewhile
 from typing import Final
 
-from iact.core.context.embeds import MOST, part
+from iact.core.context.embeds import LARGEST, MOST, medium_of, part
 from iact.core.context.excerpt import Feedback, Passage, readable, select
 from iact.core.context.signature import lines
 from iact.core.gate.gate import arguments_digest
@@ -459,7 +459,7 @@ def _show_one(
         origin.read(agent, value.labels)
         return f"{labels.describe(name, value)} stands behind this message."
     if not value.is_text:
-        return f"`SHOW` was not run: {labels.describe(name, value)} is not text."
+        return f"`SHOW` was not run: {labels.describe(name, value)} is not text.{_why_unseen(tree, agent, name, value)}"
 
     # What is wrong with a range tells how long the text is.
     origin.read(agent, value.labels)
@@ -616,6 +616,25 @@ def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:
         return False
     agent.mail.parts.append(found)
     return True
+
+
+def _why_unseen(tree: Tree, agent: Agent, name: str, value: Value) -> str:
+    """Why a picture or a sound is not attached to the agent's next message, as a sentence behind another; or nothing.
+
+    Before format 1.3, nothing was said.
+    """
+    medium = medium_of(value)
+    if medium is None or not tree.follows_1_3:
+        return ""
+
+    if medium not in tree.roles[agent.model].takes:
+        kind = "pictures" if medium == "image" else "sound"
+        return f" Your model takes no {kind}; a person sees it where you write ![caption](${name})."
+    if not value.size:
+        return " It is empty."
+    if len(agent.mail.parts) >= MOST:
+        return f" A message shows {MOST} at most; write another SHOW."
+    return f" At most {labels.size(LARGEST)} can be shown to you."
 
 
 def _shown(tree: Tree, agent: Agent, value: Value, variable: str) -> str:

@@ -156,8 +156,9 @@ def _lacks(run: PlanRun, ending: Ending) -> Iterator[str]:
         yield f"Left out: {', '.join(found.left_out)}."
     if found.assumed:
         yield "\n".join(["Assumed, and not checked:", *(f"- {_short(one)}" for one in found.assumed)])
-    if found.unverified:
-        yield f"Not verified beyond the absence of an error: {', '.join(found.unverified)}."
+    # A verdict that the goal is reached covers what led to it; anything else leaves it open whether results are right.
+    if found.unverified and verdict.reached != "yes":
+        yield f"Nobody checked whether these results are right: {', '.join(found.unverified)}."
     if ending.warnings:
         yield "\n".join(["Notes:", *(f"- {_short(one)}" for one in ending.warnings)])
 

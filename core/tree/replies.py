@@ -153,6 +153,7 @@ def _questions(
         found.append(_quoted(text, blocks, registry))
         if not acts:
             found.append(_commands(text, blocks, registry))
+            found.append(_almost(text, blocks, registry) if not any(found) else "")
     if goes_on and len(blocks) > 1 and not told & unread.PASSED_OVER:
         found.append(unread.passed_over(text, blocks, registry))
     return tuple([question for question in found if question and question not in told])
@@ -224,14 +225,26 @@ def _commands(text: str, blocks: Sequence[Block], registry: Registry) -> str:
     return labels.not_run(language, function) if function in registry else ""
 
 
+def _almost(text: str, blocks: Sequence[Block], registry: Registry) -> str:
+    """What is said about a reply that ends in an action but for the spelling of its function."""
+    found = bare.almost(text, blocks, registry)
+    if found is None:
+        return ""
+    if found.exists:
+        return labels.almost(found.line, found.name)
+    return _of_unknown(found.name, registry)
+
+
 def _unknown_block(blocks: Sequence[Block], registry: Registry) -> str:
     """What is said about a block that names an action or a function that does not exist; empty if there is none.
 
     Which modules the catalogue has is not known here, so it may be of one that is not loaded.
     """
     name = unread.unknown_name(blocks)
-    if not name:
-        return ""
+    return _of_unknown(name, registry) if name else ""
+
+
+def _of_unknown(name: str, registry: Registry) -> str:
     near = registry.nearest(name) if "." in name else registry.nearest_actions(name)
     return labels.unknown_block(name, near, loads=LOAD.name in registry)
 

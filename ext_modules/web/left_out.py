@@ -69,16 +69,19 @@ def counted(
     """Say in one line what is not in the parts `kept` of a page with these lines, spans and links.
 
     The links of its navigation follow in a second line if the parts have hardly any, and those are few: they may be the
-    only way to other pages. Else they would be read again with every page of a site.
+    only way to other pages. Else they would be read again with every page of a site. A navigation whose links follow is
+    not left out, and so the first line is empty if there is nothing else.
     """
     covered = _Covered(lines)
     covered.add(kept)
     leads_on = sum(covered.has(link.line) for link in links) >= _ENOUGH_LINKS
     navigations = [span for span in outermost(spans, "nav") if covered.characters_left(span)]
     in_navigation = [link for link in links if covered.in_one_of(navigations, link.line)]
-    named = [_in_words("nav", len(navigations))]
-    if in_navigation:
-        named[0] += f" with {_number(len(in_navigation), 'link')}"
+    shown = "" if leads_on else _shown(in_navigation)
+    named = list[str]()
+    if not shown:
+        with_links = f" with {_number(len(in_navigation), 'link')}" if in_navigation else ""
+        named.append(f"{_in_words('nav', len(navigations))}{with_links}")
 
     # A header that holds nothing but a navigation is named once.
     covered.add(navigations)
@@ -97,8 +100,7 @@ def counted(
     if left.frames:
         named.append(f"{_number(len(left.frames), 'frame')} ({', '.join(left.frames[:_MOST_FRAMES])})")
 
-    said = ", ".join(name for name in named if name)
-    return said if leads_on else f"{said}{_shown(in_navigation)}"
+    return f"{', '.join(name for name in named if name)}{shown}"
 
 
 class _Covered:

@@ -45,7 +45,10 @@ class Page:
     """One line, may be empty."""
     text: str
     left_out: str = ""
-    """What the page has and the text has not, in one line, and perhaps the links of its navigation in a second; empty if there is nothing."""
+    """What the page has and the text has not, in one line, and perhaps the links of its navigation in a second.
+
+    Empty if there is nothing of either; the first line is empty if there is only the second.
+    """
 
 
 def convert(html: str, base: str) -> Page:

@@ -123,9 +123,8 @@ def _last_remarks(response: Response, page: Page) -> list[str]:
         remarks.append("[The page was too large and ends here.]")
     if page.left_out:
         said, _, navigation = page.left_out.partition("\n")
-        remarks.append(
-            "\n".join([f"[Left out: {said}; raw=true gives all.]", *([navigation] if navigation else [])])
-        )
+        missing = f"[Left out: {said}; raw=true gives all.]" if said else ""
+        remarks.append("\n".join(line for line in (missing, navigation) if line))
     return remarks
 
 

@@ -252,18 +252,22 @@ def test_what_was_left_out_and_not_verified_stands_in_the_report(stage: Stage) -
                 head="PLAN look mode=reflect report=false",
             ),
             plan(shell("c", "echo three"), head="PLAN more"),
+            plan(shell("d", "echo four"), shell("e", "exit 3"), head="PLAN last"),
             "Done.",
             about=lambda request: CONCLUDED,
         )
     )
     done = stage.product(endpoint).ask("Look.")
-    first, second = (one.body for one in done.records if one.kind == "reply" and one.agent != "/")
+    first, second, third = (one.body for one in done.records if one.kind == "reply" and one.agent != "/")
     assert "Left out: b." in first
-    assert "Not verified" not in first, "somebody judged it"
-    assert "Not verified beyond the absence of an error: c." in second
-    assert [one.text("question") for one in done.records if one.kind == "ask"] == ["reflect"], (
-        "no report was wanted"
-    )
+    assert "Nobody checked" not in first, "somebody judged it"
+    assert "Its goal is reached." in second
+    assert "Nobody checked" not in second, "every step did what it was to do"
+    assert "Its goal is reached in part." in third
+    assert "Nobody checked whether these results are right: d." in third
+    questions = [one.text("question") for one in done.records if one.kind == "ask"]
+    assert questions[0] == "reflect"
+    assert "report" not in questions, "none was wanted"
 
 
 def test_steps_begin_while_a_slow_planner_still_writes(stage: Stage) -> None:

@@ -181,9 +181,10 @@ def test_a_page_ends_with_what_was_left_out_of_it(ask: Callable[..., Done]) -> N
     pages = {"a.example:80/": page(body)}
     done = ask("http://a.example/", pages)
     assert done.output.endswith(
-        "\na\n\nb\n\n[Left out: navigation with 1 link, a footer; raw=true gives all.]\n"
-        "Navigation: [X](http://a.example/x)\n"
+        "\na\n\nb\n\n[Left out: a footer; raw=true gives all.]\nNavigation: [X](http://a.example/x)\n"
     )
+    without = ask("http://b.example/", {"b.example:80/": page("<nav><a href=/x>X</a></nav><main>a</main>")})
+    assert without.output.endswith("\na\n\nNavigation: [X](http://b.example/x)\n")
     assert "<footer>us" in ask("http://a.example/", pages, raw=True).output
     assert "Left out" not in ask("http://a.example/", pages, raw=True).output
     assert "Left out" not in ask("http://a.example/", pages, most=1).output

@@ -85,7 +85,7 @@ def test_the_title_is_one_line() -> None:
         (
             "<header>Us<nav><a href=/x>X</a> <a href=/y><b>Y</b></a> <a href=/x>X again</a></nav></header>"
             "<main>text<aside>kept</aside></main><aside>Ad</aside><aside>Ad</aside><footer>(c)</footer>",
-            "navigation with 3 links, a header, 2 asides, a footer\n"
+            "a header, 2 asides, a footer\n"
             "Navigation: [X](https://example.com/x), [**Y**](https://example.com/y)",
         ),
         ("<article><article>a</article><article>b</article></article><nav>n</nav>", "navigation"),
@@ -97,7 +97,7 @@ def test_the_title_is_one_line() -> None:
             "<iframe src=/map></iframe></main>",
             "2 fields of a form, 1 frame (https://example.com/map)",
         ),
-        (f"<nav>{'<a href=/x>x</a>' * 30}</nav><main>m</main>", "navigation with 30 links\nNavigation: [x](https://example.com/x)"),
+        (f"<nav>{'<a href=/x>x</a>' * 30}</nav><main>m</main>", "\nNavigation: [x](https://example.com/x)"),
         (
             "<nav><a href=/x>X</a></nav><main><a href=/1>1</a> <a href=/2>2</a> <a href=/3>3</a></main>",
             "navigation with 1 link",
@@ -149,7 +149,7 @@ def test_deep_pages_take_linear_time(piece: str) -> None:
         ("<aside>x</aside><main>m</main>", "50000 asides, 3 characters of other text"),
         (
             "<nav><a href=/x>x</a></nav><main>m</main>",
-            "50000 navigations with 50000 links, 3 characters of other text\nNavigation: [x](https://example.com/x)",
+            "3 characters of other text\nNavigation: [x](https://example.com/x)",
         ),
     ],
 )

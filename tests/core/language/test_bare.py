@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
-from iact.core.language.bare import Known, left
+from iact.core.language.bare import Almost, Known, almost, left
 from iact.core.language.rewriting import in_our_language
 from iact.core.language.scanner import scan
 from iact.core.language.unread import actions_in, passed_over
@@ -221,3 +221,62 @@ def test_a_block_of_commands_beside_an_action_is_told_of() -> None:
 def test_actions_in_a_body_are_found() -> None:
     body = "old\n```\n```shell.run\nls\n```\n\n```python\n1\n```\n```files.list\n```\n```shell.run\nls\n```"
     assert actions_in(body, REGISTRY.is_action) == ("shell.run", "files.list")
+
+
+def meant(text: str) -> Almost | None:
+    recorded = written(text)
+    return almost(recorded, scan(recorded, REGISTRY.is_action).blocks, REGISTRY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FILES LIST",
+        "FILES.LIST",
+        "files list",
+        "Files.list",
+        "`FILES LIST`",
+        "- **FILES LIST**",
+        "files/list",
+        "I look at what there is.\n\nFILES LIST",
+        "I look at what there is.\n\n```FILES LIST\n```",
+        "```files list\n```\n",
+    ],
+)
+def test_a_function_in_another_spelling_is_known(text: str) -> None:
+    assert acts(text) == []
+    found = meant(text)
+    assert found is not None
+    assert (found.name, found.exists) == ("files.list", True)
+
+
+def test_what_is_behind_a_function_in_another_spelling_is_shown() -> None:
+    assert meant("FILES READ a.py") == Almost("FILES READ a.py", "files.read", exists=True)
+
+
+@pytest.mark.parametrize("text", ["FIND query=tea", "files.find name=*.py", "Notes.search text=tea"])
+def test_a_line_with_an_unknown_name_and_arguments_is_known(text: str) -> None:
+    found = meant(text)
+    assert found is not None
+    assert not found.exists
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BUILD PASSED",
+        "It lists files.",
+        "You get it with\n\n`files list`",
+        "The parts:\n\nfiles list",
+        "FILES LIST\n\nThat is all there is.",
+        "    FILES LIST",
+        "files list all that is in a folder, and no more than that.",
+        "example.com",
+        "a.py",
+        "TODO",
+        "x.y = 3",
+        "price=5",
+    ],
+)
+def test_other_last_lines_are_text(text: str) -> None:
+    assert meant(text) is None

@@ -96,7 +96,7 @@ def test_a_text_only_model_reads_a_tag_that_it_can_pass_on(tmp_path: Path) -> No
     child = requests[1].last
     assert "with $chart (image/png, 70 B)" in child
     assert "![the chart]($chart)" in child
-    assert "$chart (image/png, 70 B) is not text" in requests[-1].last
+    assert "$chart (image/png, 70 B) is not text. Your model takes no pictures" in requests[-1].last
 
 
 def value(media: str, size: int = 10) -> Value:

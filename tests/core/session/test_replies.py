@@ -383,6 +383,26 @@ def test_an_answer_with_a_name_that_is_like_no_variable_costs_no_turn(stage: Sta
     assert "$other in this message names no variable of its author." in played.heard(1)
 
 
+# --- functions in another spelling --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["T READ", "I look first.\n\nT.READ a", "t read", "```T READ\n```"])
+def test_a_function_in_another_spelling_is_told_before_it_is_an_answer(stage: Stage, written: str) -> None:
+    played = stage.play(written, RUN_READ, "Done.")
+    assert "was not run. To run it, write a block that begins with ```t.read and ends with ```." in played.heard(1)
+    assert played.done == ["a"]
+    assert played.answers == ["Done."]
+
+
+def test_a_line_in_another_spelling_can_be_the_answer(stage: Stage) -> None:
+    assert stage.play("T READ", ANSWER).answers == ["T READ"]
+
+
+def test_a_line_with_an_unknown_name_is_told(stage: Stage) -> None:
+    played = stage.play("FIND query=tea", "Done.")
+    assert "There is no action `FIND` here." in played.heard(1)
+
+
 # --- blocks that name what does not exist -------------------------------------------------------
 
 
