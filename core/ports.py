@@ -6,7 +6,7 @@ of a port must pass the conformance tests in `tests/` for that port.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -718,6 +718,13 @@ class ThrownAwayLayer(Protocol):
 
     def renew(self) -> None:
         """Before a call, while no other is running: let modules see what changed in the folder below."""
+        ...
+
+    def changes(self) -> Mapping[str, Hashable]:
+        """What in it differs from the folder: files, links and deletions, by path as `core.path_names` writes it.
+
+        The value changes whenever the entry does. Folders don't count, only what is in them. Does not raise.
+        """
         ...
 
     def close(self) -> None:

@@ -73,7 +73,9 @@ _NUMBERED: Final = re.compile(r"\$?[A-Za-z_]\w*_\d+|\$[A-Za-z_]\w*")
 _PLAN_BELOW: Final = re.compile(r"\s*(?:goal|steps)[ \t]*:")
 _CALLED: Final = re.compile(r"\bCALL(?:_ASYNC)?[ \t]+(?:name=)?[\"']?([A-Za-z][\w-]*)")
 
-_NAMED: Final = re.compile(r"(?P<head>[A-Za-z]\w*)(?:[ \t]*[.:/][ \t]*|[ \t]+)(?P<tail>[A-Za-z]\w*)(?:[ \t(]+(?P<rest>\S.*))?")
+_NAMED: Final = re.compile(
+    r"(?P<head>[A-Za-z]\w*)(?:[ \t]*[.:/][ \t]*|[ \t]+)(?P<tail>[A-Za-z]\w*)(?:[ \t(]+(?P<rest>\S.*))?"
+)
 _UNKNOWN: Final = re.compile(r"(?P<name>[A-Z][A-Z_]{2,}|[A-Za-z]\w*\.[A-Za-z]\w*)[ \t]+\w+=\S.*")
 
 _LONGEST: Final = 300

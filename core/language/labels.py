@@ -230,6 +230,19 @@ def only_thought() -> str:
     return note("You only thought; write your answer or actions now.")
 
 
+NAMED_CHANGES: Final = 8
+"""The most paths that a call's result names of those that were changed in a copy."""
+
+
+def made_aside(paths: Sequence[str]) -> str:
+    """Behind a result of an agent that may only read, whose call changed files in its throw-away layer."""
+    named = ", ".join(path(each) for each in paths[:NAMED_CHANGES])
+    more = " and others" if len(paths) > NAMED_CHANGES else ""
+    return note(
+        f"You may only read: these changes were made in a copy of yours and will not be kept: {named}{more}"
+    )
+
+
 def started_afresh(module: str) -> str:
     """Behind the first result from a module that was started again since its agent used it last."""
     return note(

@@ -174,6 +174,9 @@ class Result(Content):
     fresh: Annotated[Outcome[bool], Since("1.3")] = False
     """Whether another instance of its module had served its agent before, and this one was started since. What that
     one held is gone."""
+    aside: Annotated[Outcome[tuple[str, ...]], Since("1.3")] = ()
+    """For an agent that may only read: paths that the call changed in the agent's throw-away layer. More than are named
+    to the agent are not kept."""
     status: Outcome[ResultStatus]
     """How it ended."""
     kind_of: Derived[str] = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -180,10 +180,15 @@ class FunctionCalls:
         function = loaded.manifest.function(pending.spec.name.split(".", 1)[1]) if loaded else None
         copy = self._copies.of(agent, pending)
         fresh = False
+        aside: tuple[str, ...] = ()
 
         def serve_afresh() -> None:
             nonlocal fresh
             fresh = True
+
+        def change_aside(paths: tuple[str, ...]) -> None:
+            nonlocal aside
+            aside = paths
 
         call = FunctionCall(
             agent.path,
@@ -210,7 +215,7 @@ class FunctionCalls:
         with Spool(live.journal.directory) as spool:
             await underway.begin()
             try:
-                outcome = await self._invoke(agent, pending, ticket, call, spool)
+                outcome = await self._invoke(agent, pending, ticket, call, spool, on_aside=change_aside)
             finally:
                 self._forms.end(pending.call)
             took = round((live.clock.monotonic() - started) * 1000)
@@ -223,7 +228,7 @@ class FunctionCalls:
             if await self._in_turn(agent, pending):
                 result = result_of(
                     agent, pending, "ok", ms=took, version=version, unkept=unkept, unchanged=unchanged,
-                    beside=beside(live.tree, pending, version), fresh=fresh,
+                    beside=beside(live.tree, pending, version), fresh=fresh, aside=aside,
                 )  # fmt: skip
                 self._record_outcome(agent, result, outcome, spool, call.timeout, key_of(pending))
 
@@ -280,9 +285,19 @@ class FunctionCalls:
         return version, False
 
     async def _invoke(
-        self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
+        self,
+        agent: Agent,
+        pending: Pending,
+        ticket: Ticket,
+        call: FunctionCall,
+        spool: Spool,
+        *,
+        on_aside: Callable[[tuple[str, ...]], None],
     ) -> Outcome | NotRun:
-        """Invoke the call. Faults that keep it from ending are reported to people only."""
+        """Invoke the call. Faults that keep it from ending are reported to people only.
+
+        `on_aside`: is given the paths that the call changed in its agent's throw-away layer, if it ended there.
+        """
         live = self._live
         try:
             async with self._scheduler.cancellable(agent):
@@ -302,8 +317,10 @@ class FunctionCalls:
                 )
                 if not self._layers.works_in_one(agent, ticket, call.start):
                     return await invoke(call)
-                async with self._layers.of(agent) as layer:
-                    return await invoke(replace(call, layer=layer))
+                async with self._layers.of(agent) as visit:
+                    outcome = await invoke(replace(call, layer=visit.folder))
+                on_aside(visit.changed)
+                return outcome
         except TimeoutError:
             return "cancelled"
         except (SandboxError, ModuleFault) as error:

@@ -8,17 +8,20 @@ workspace of its own goes through the layer, too: it finds what it wrote.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from iact.core.errors import SandboxUnavailable, WorkspaceError
 from iact.core.gate.gate import Ticket
+from iact.core.language.labels import NAMED_CHANGES
 from iact.core.modules.invoker import Modules
 from iact.core.modules.registry import Start
 from iact.core.ports import OpenLayer, ThrownAwayLayer
+from iact.core.session.review_noise import NoiseOf
 from iact.core.session.scheduler import Scheduler
 from iact.core.tree.agent import Agent
 
@@ -30,6 +33,16 @@ class _Open:
     layer: ThrownAwayLayer
     calls: int = 0
     renewing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """A call in an agent's layer."""
+
+    folder: Path
+    """Where it works."""
+    changed: tuple[str, ...] = ()
+    """Once it has ended: the paths that it changed there, without what tools keep beside the work."""
 
 
 class ReaderLayers:
@@ -57,8 +70,8 @@ class ReaderLayers:
         return self._scheduler.live.tree.grant_of(agent.path).intent < 1
 
     @asynccontextmanager
-    async def of(self, agent: Agent) -> AsyncIterator[Path]:
-        """The folder of the agent's layer, in which calls are made for as long as this is entered.
+    async def of(self, agent: Agent) -> AsyncIterator[Visit]:
+        """The agent's layer, in which calls are made for as long as this is entered.
 
         Raises:
             SandboxUnavailable: none can be made.
@@ -73,10 +86,20 @@ class ReaderLayers:
                 # What others changed below since the last call is seen from here on.
                 await asyncio.to_thread(found.layer.renew)
             found.calls += 1
+        visit = Visit(found.layer.folder)
         try:
-            yield found.layer.folder
+            before = await asyncio.to_thread(found.layer.changes)
+            yield visit
+            visit.changed = await asyncio.to_thread(self._changed, found.layer, before)
         finally:
             found.calls -= 1
+
+    def _changed(self, layer: ThrownAwayLayer, before: Mapping[str, Hashable]) -> tuple[str, ...]:
+        """The first paths that are other than before, in order. Blocks."""
+        now = layer.changes()
+        paths = [path for path in sorted(before.keys() | now.keys()) if before.get(path) != now.get(path)]
+        noise = NoiseOf(self._folder)
+        return tuple(islice((path for path in paths if not noise.is_beside_work(path)), NAMED_CHANGES + 1))
 
     async def _made(self) -> ThrownAwayLayer:
         if self._open_layer is None:

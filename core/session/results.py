@@ -21,6 +21,7 @@ def result_of(
     unkept: bool = False,
     unchanged: int = 0,
     fresh: bool = False,
+    aside: tuple[str, ...] = (),
 ) -> Result:
     """The outcome of an action: its status, and what a call left in the files (`Result`)."""
     return Result(
@@ -35,6 +36,7 @@ def result_of(
         unkept=unkept,
         unchanged=unchanged,
         fresh=fresh,
+        aside=aside,
         status=status,
     )
 

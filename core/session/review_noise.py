@@ -52,6 +52,11 @@ class NoiseOf:
         inside_cache = not _CACHES.isdisjoint(change.path.split("/"))
         return "cache" if inside_cache and change.kind == "add" else None
 
+    def is_beside_work(self, path: str) -> bool:
+        """Whether nobody needs to be told that a file changed: git keeps it, git ignores it, or it is in a cache. Blocks."""
+        folders = path.split("/")[:-1]
+        return ".git" in folders or not _CACHES.isdisjoint(folders) or self._ignores(path, folder=False)
+
     def _ignores(self, path: str, *, folder: bool) -> bool:
         """Whether git would ignore a path: it or a folder that it is in is named, by the last pattern that names it."""
         above = [*reversed([*parents(path)])]

@@ -516,8 +516,13 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
                 error=status == "error",
             )
             passage = _passage(tree, agent, label, value, variable, result)
-            fresh = _fresh(tree, pending, result)
-            return replace(passage, after=passage.after + fresh) if fresh else passage
+            remarks = _made_aside(result) + _fresh(tree, pending, result)
+            return replace(passage, after=passage.after + remarks) if remarks else passage
+
+
+def _made_aside(result: Result) -> str:
+    """Say what a call of an agent that may only read changed where nothing is kept."""
+    return f"\n{labels.made_aside(result.aside)}" if result.aside else ""
 
 
 def _fresh(tree: Tree, pending: Pending, result: Result) -> str:

@@ -10,14 +10,16 @@ import itertools
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from iact.core import path_names
 from iact.core.errors import WorkspaceError
 from iact.sandbox import owner, reaper, socket_folder
 from iact.sandbox.live import mounting
+from iact.sandbox.live.base import stamp_of
 from iact.sandbox.workspace.mounts import below
 
 SIZE: Final = 256 << 20
@@ -89,6 +91,30 @@ class Layer:
         """
         mounting.renew(self._layers.merged)
 
+    def changes(self) -> dict[str, Hashable]:
+        """What in it differs from the folder below. What can't be read is passed over: it only informs."""
+        found: dict[str, Hashable] = {}
+        folders = [""]
+        while folders:
+            place = folders.pop()
+            with suppress(OSError), os.scandir(self._layers.upper / place) as entries:
+                for entry in entries:
+                    path = f"{place}/{entry.name}" if place else entry.name
+                    status = entry.stat(follow_symlinks=False)
+                    if not stat.S_ISDIR(status.st_mode):
+                        self._note(path, status, found)
+                    elif path.count("/") < path_names.DEEPEST:
+                        folders.append(path)
+        return found
+
+    def _note(self, path: str, status: os.stat_result, found: dict[str, Hashable]) -> None:
+        """Note an entry of the upper layer, unless it is a mere copy of the one below: it was opened, and not written."""
+        below: os.stat_result | None = None
+        with suppress(OSError):
+            below = (self._layers.directory / path).lstat()
+        if below is None or _content(below) != _content(status):
+            found[path_names.encode(path)] = stamp_of(status)
+
     def close(self) -> None:
         """Unmount it, with everything that was written. Does not raise."""
         mounting.unmount(self._layers.merged)
@@ -97,6 +123,11 @@ class Layer:
             self._owner = -1
         with suppress(OSError):
             socket_folder.remove(self._store)
+
+
+def _content(status: os.stat_result) -> Hashable:
+    """What stays the same when the kernel copies an entry up: all that a change of its content changes."""
+    return status.st_mode, status.st_size, status.st_mtime_ns
 
 
 def layers_in(data: Path) -> Callable[[Path], Layer]:

@@ -267,7 +267,7 @@ def test_what_was_left_out_and_not_verified_stands_in_the_report(stage: Stage) -
     assert "Nobody checked whether these results are right: d." in third
     questions = [one.text("question") for one in done.records if one.kind == "ask"]
     assert questions[0] == "reflect"
-    assert "report" not in questions, "none was wanted"
+    assert "synthesize" not in questions, "no report was wanted"
 
 
 def test_steps_begin_while_a_slow_planner_still_writes(stage: Stage) -> None:

@@ -81,6 +81,28 @@ def test_a_reader_runs_tests_computes_and_sees_what_it_wrote(stage: Stage, backe
     replay(answer.journal, verify=True)
 
 
+def test_a_reader_is_told_which_of_its_changes_will_not_be_kept(stage: Stage, backend: str) -> None:
+    edit = "sed -i 's/2/3/' pkg/__init__.py && rm -r tests && touch -r pkg/__main__.py pkg/__main__.py"
+    endpoint = stage.endpoint({
+        "/": [_MADE, "```CALL reviewer intent=0\nReview it.\n```", "Done."],
+        "/reviewer": [
+            "```shell.run\npython3 -m unittest -q tests.test_pkg; git status --short\n```",
+            f"```shell.run\n{edit}\n```",
+            "```shell.run\ncat pkg/__init__.py\n```",
+            "```python.run\nopen('note.txt', 'w').write('x')\n```",
+            "It is right.",
+        ],
+    })  # fmt: skip
+    answer = stage.product(endpoint, IACT_SANDBOX=backend).ask("Make and review.")
+
+    told = "You may only read: these changes were made in a copy of yours and will not be kept: "
+    heard = [request.messages[-1][1] for request in endpoint.of("/reviewer")]
+    assert [told in text for text in heard] == [False, False, True, False, True]
+    assert f"{told}pkg/__init__.py, tests\n" in f"{heard[2]}\n"
+    assert f"{told}note.txt\n" in f"{heard[4]}\n"
+    replay(answer.journal, verify=True)
+
+
 _HOSTILE = (
     "rm -rf ./* ~ /tmp /workspace/.[a-z]*",
     "find / -xdev -delete 2>/dev/null",

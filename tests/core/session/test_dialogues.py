@@ -146,7 +146,9 @@ def test_a_child_is_told_once_which_siblings_may_change_the_shared_files(tmp_pat
     }
     _, model = play(tmp_path, script, "Go")
     line = "All agents work on the same files: the workspace is shared with your caller"
-    assert f"{line} and your siblings, of whom `/writer` may change them, too." in seen_by(model, "/reader", 0)
+    assert f"{line} and your siblings, of whom `/writer` may change them, too." in seen_by(
+        model, "/reader", 0
+    )
     assert f"{line} and your siblings, none of whom may change them." in seen_by(model, "/writer", 0)
     assert f"{line}." in seen_by(model, "/third", 0), "its siblings have ended"
     assert line not in seen_by(model, "/writer", 1)

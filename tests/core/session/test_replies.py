@@ -371,7 +371,10 @@ def test_a_child_is_asked_once_about_an_answer_that_misspells_a_variable(stage: 
 
 
 def test_a_caller_is_told_of_names_in_an_answer_that_name_nothing(stage: Stage) -> None:
-    keep, text = "```VAR report\nIt rained.\n```", "It is in $repot, and $other, not `$reporte`. It costs $5, see $HOME."
+    keep, text = (
+        "```VAR report\nIt rained.\n```",
+        "It is in $repot, and $other, not `$reporte`. It costs $5, see $HOME.",
+    )
     played = stage.play("```CALL child\nGo.\n```", "Done.", child=[keep, text, ANSWER])
     assert text in played.heard(1)
     assert "$repot, $other in this message name no variable of its author." in played.heard(1)
@@ -389,7 +392,10 @@ def test_an_answer_with_a_name_that_is_like_no_variable_costs_no_turn(stage: Sta
 @pytest.mark.parametrize("written", ["T READ", "I look first.\n\nT.READ a", "t read", "```T READ\n```"])
 def test_a_function_in_another_spelling_is_told_before_it_is_an_answer(stage: Stage, written: str) -> None:
     played = stage.play(written, RUN_READ, "Done.")
-    assert "was not run. To run it, write a block that begins with ```t.read and ends with ```." in played.heard(1)
+    assert (
+        "was not run. To run it, write a block that begins with ```t.read and ends with ```."
+        in played.heard(1)
+    )
     assert played.done == ["a"]
     assert played.answers == ["Done."]
 
