@@ -35,7 +35,6 @@ def _paths(found: Sequence[Row]) -> list[str]:
 
 
 async def _ask(session: Session, found: Sequence[Row]) -> None:
-    paths = _paths(found)
     read, folded = fold(found)
     shown = read[:_MOST]
     lines = await count_all(session.effects, _paths(shown))
@@ -55,8 +54,10 @@ async def _ask(session: Session, found: Sequence[Row]) -> None:
             case "x":
                 return await _settle(session.effects.drop(None, since=since, seen=seen))
             case "d" | "diff":
-                for path in paths:
+                for path in _paths(read):
                     _say(await session.effects.patch(path))
+                if folded:
+                    _say(f"Not shown: {folded}.")
             case "c" | "choose" | "s":
                 return await _choose(session, found, since)
             case _:
@@ -71,24 +72,42 @@ async def _settle(work: Awaitable[SettledChanges]) -> None:
 
 
 async def _choose(session: Session, found: Sequence[Row], since: int) -> None:
-    for row in found:
-        path = str(row["path"])
+    """Ask about each change that is to be read, and then about what is only noise, all at once."""
+    read, folded = fold(found)
+    for path in _paths(read):
         if path not in _paths(await session.effects.rows(fresh=False)):
             continue  # applied or dropped together with another path
 
         _say(await session.effects.patch(path))
-        seen = SeenChanges(each=_below(found, path))
-        try:
-            match await _line(_EACH):
-                case "y" | "yes":
-                    _told(await session.effects.apply([path], since=since, seen=seen))
-                case "x":
-                    _told(await session.effects.drop([path], since=since, seen=seen))
-                case "q" | "quit" | "":
-                    return
-        except IactError as error:
-            _say(str(error))
+        if not await _decide(session, [path], _below(found, path), since):
             return
+
+    still = set(_paths(await session.effects.rows(fresh=False)))
+    noise = {str(row["path"]): str(row["digest"]) for row in found if row.get("noise")}
+    left = {path: seen for path, seen in noise.items() if path in still}
+    if left:
+        _say(f"And {folded}:")
+        await _decide(session, list(left), left, since)
+
+
+async def _decide(session: Session, paths: list[str], seen: dict[str, str], since: int) -> bool:
+    """Ask about these changes, and do what the person says. Returns whether they want to be asked about others.
+
+    `seen`: the digests of what is settled with them.
+    """
+    shown = SeenChanges(each=seen)
+    try:
+        match await _line(_EACH):
+            case "y" | "yes":
+                _told(await session.effects.apply(paths, since=since, seen=shown))
+            case "x":
+                _told(await session.effects.drop(paths, since=since, seen=shown))
+            case "q" | "quit" | "":
+                return False
+    except IactError as error:
+        _say(str(error))
+        return False
+    return True
 
 
 def _below(found: Sequence[Row], path: str) -> dict[str, str]:

@@ -143,7 +143,8 @@ async def _run(
         assert isinstance(reply.content, Reply)
         status, outcome = _status_of(reply.content), outcome_of(reply.content)
         verdict = verdict_on(reply.content)
-        used, why = _way(session, said)
+        used, chosen_because = _way(session, said)
+        why_not = "" if as_json else _show(session, reply)
         waiting = await review(session, asks=attended and sys.stderr.isatty() and not as_json)
         if as_json:
             usage: dict[str, object] = {
@@ -158,24 +159,22 @@ async def _run(
                 "verdict": verdict_json(verdict),
                 "bound": _bound_of(reply),
                 "mode": used,
-                "why": why,
+                "why": chosen_because,
                 "usage": usage,
                 "waits": [_wait(one) for one in waits],
                 "pending": waiting,
                 "undecided": [undecided.to_json(one) for one in decided],
             }
             print(json.dumps(report, ensure_ascii=False))
-        elif reply.content.status == "ok":
-            print(reply.body)
         if outcome == "failed":
-            raise _Failed(reply.body) if as_json else IactError(_why_not(session, reply))
+            raise _Failed(reply.body) if as_json else IactError(why_not or reply.body)
         if by_a_small_model(reply, session.records()):
             print(f"note: {_BY_THE_SMALL_MODEL}", file=sys.stderr)
         if reply.content.status == "ok" and (told := ending.note(verdict)):
             print(f"note: {told}", file=sys.stderr)
         print(f"journal: {session.journal}", file=sys.stderr)
         if reply.content.status != "ok":
-            print(f"iact: {reply.body if as_json else _why_not(session, reply)}", file=sys.stderr)
+            print(f"iact: {reply.body if as_json else why_not}", file=sys.stderr)
         return ending.EXIT[outcome]
 
 
@@ -218,6 +217,15 @@ def _way(session: Session, said: Record) -> tuple[Way, str]:
     assert isinstance(said.content, Say)
     asked = "This is the default." if said.content.mode == "dialogue" else "You chose it."
     return said.content.mode, asked
+
+
+def _show(session: Session, reply: Record) -> str:
+    """Print the answer, before anything is asked about what was done for it. Returns why there is none."""
+    assert isinstance(reply.content, Reply)
+    if reply.content.status != "ok":
+        return _why_not(session, reply)
+    print(reply.body, flush=True)
+    return ""
 
 
 def _why_not(session: Session, reply: Record) -> str:

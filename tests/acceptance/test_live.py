@@ -252,6 +252,36 @@ def test_a_person_at_a_terminal_is_asked_at_the_end(stage: Stage, tmp_path: Path
     assert list(pending(product, session)) == ["victim"]
 
 
+def test_the_answer_comes_before_the_question_and_what_git_ignores_is_one_question(
+    stage: Stage, tmp_path: Path
+) -> None:
+    mine = project(tmp_path)
+    (mine / ".gitignore").write_text("*.log\n")
+    for name in ("a.log", "b.log"):
+        (mine / name).write_text("old\n")
+    endpoint = stage.endpoint({"/": [shell("echo x >> notes.txt; rm a.log b.log"), "All is done."]})
+    terminal = Terminal(stage.product(endpoint), "run", "--workspace", str(mine), "Go.")
+
+    shown = terminal.until("[L]eave them for later: ")
+    assert "All is done." in shown
+    assert "and 2 files that .gitignore names" in shown
+
+    terminal.type("d")
+    diffs = terminal.until("[L]eave them for later: ")
+    assert "+x" in diffs
+    assert "Not shown: 2 files that .gitignore names." in diffs
+    assert "a.log" not in shown + diffs
+
+    terminal.type("c")
+    assert "+x" in terminal.until("[q]uit: ")
+    terminal.type("n")
+    assert "And 2 files that .gitignore names:" in terminal.until("[q]uit: ")
+    terminal.type("y")
+    assert "1 change is waiting for you." in terminal.end()
+    assert sorted(path.name for path in mine.glob("*.log")) == []
+    assert (mine / "notes.txt").read_text() == "one\ntwo\nthree\n"
+
+
 class Terminal:
     """A command of the product at a pseudo-terminal."""
 
