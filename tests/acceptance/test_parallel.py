@@ -55,6 +55,13 @@ class Planned:
         return [record.content for record in read_journal(self.journal).records]
 
 
+def unpatched(stage: Stage) -> Product:
+    """A product that asks no model about a step that failed, or for a report: these tests are about the steps."""
+    product = stage.product(stage.endpoint({}))
+    (product.data / "iact.toml").write_text("[plans]\npatches = 0\nreplans = 0\nreport = false\n", encoding="utf-8")
+    return product
+
+
 def shell(identity: str, command: str, **others: object) -> Json:
     return {"id": identity, "call": "shell.run", "params": {"command": command}, **others}
 
@@ -98,7 +105,7 @@ def test_a_time_limit_is_the_steps_own(stage: Stage) -> None:
         shell("quick", "echo quick", timeout=3),
         shell("slow", "echo began; sleep 600", timeout=2, retries=0),
     ]
-    ran = Planned(stage.product(stage.endpoint({})), stage.folder, steps)
+    ran = Planned(unpatched(stage), stage.folder, steps)
     assert ran.states == {"quick": "executed", "slow": "failed"}
     assert "It was stopped after 2 s, its time limit." in ran.nodes["slow"]["error"]
     assert "began" in ran.nodes["slow"]["error"]
@@ -160,7 +167,7 @@ def test_what_only_looks_is_repeated_by_itself_and_what_writes_is_not(stage: Sta
         shell("writes", "echo x >> tries; sleep 600", timeout=1),
         shell("same", "echo x >> same; sleep 600", timeout=1, idempotent=True),
     ]
-    ran = Planned(stage.product(stage.endpoint({})), stage.folder, steps)
+    ran = Planned(unpatched(stage), stage.folder, steps)
     assert {one: node["attempts"] for one, node in ran.nodes.items()} == {"looks": 3, "writes": 1, "same": 3}
     assert (ran.workspace / "tries").read_text() == "x\n"
     assert (ran.workspace / "same").read_text() == "x\n" * 3
@@ -173,7 +180,7 @@ def test_a_steps_own_retries_are_for_any_failure(stage: Stage) -> None:
         shell("wrong", "echo x >> wrong; wc -l < wrong", retries=1, contract={"regex": "2"}),
         shell("once", "echo x >> once; exit 1"),
     ]
-    ran = Planned(stage.product(stage.endpoint({})), stage.folder, steps)
+    ran = Planned(unpatched(stage), stage.folder, steps)
     assert ran.states == {"fails": "executed", "wrong": "executed", "once": "failed"}
     assert {one: node["attempts"] for one, node in ran.nodes.items()} == {"fails": 3, "wrong": 2, "once": 1}
 
