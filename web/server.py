@@ -45,7 +45,8 @@ MAX_SOCKETS: Final = 64
 """The most websockets of a server with one user, whose pages and commands they all are."""
 MAX_SOCKETS_OF_ALL: Final = 1024
 """The most websockets of a server with accounts."""
-MAX_PER_PERSON: Final = 48
+MAX_PER_PERSON: Final = 64
+"""The most of one person there: as many as with one user."""
 MAX_PER_LINK: Final = 16
 MAX_OF_LINKS: Final = 256
 """The most websockets of all links together, so that nobody who only has links shuts people out."""
