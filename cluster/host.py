@@ -144,6 +144,8 @@ class SessionHost:
         self._draining = False
         self._room = asyncio.Semaphore(_TOGETHER)
         self._renewing = asyncio.Lock()
+        self._noting = asyncio.Lock()
+        """Held while a note about a session is written or removed, so that the note says what is so."""
 
     async def start(self, before: str = "") -> None:
         """Announce the host.
@@ -321,8 +323,9 @@ class SessionHost:
 
     async def _drop(self, session: str) -> None:
         await self._sessions.close(session)
-        self._noted.discard(session)
-        await asyncio.to_thread(self._lease.closed, session)
+        async with self._noting:
+            self._noted.discard(session)
+            await asyncio.to_thread(self._lease.closed, session)
 
     # --- all of them ------------------------------------------------------------------------------
 
@@ -334,8 +337,14 @@ class SessionHost:
             )
             await self._forget(opened)
             for session in opened - self._noted:  # usually noted before, unless it was being closed
+                await self._note_open(session)
+
+    async def _note_open(self, session: str) -> None:
+        """Note that a session is open here, unless it was closed meanwhile: its next host would take it for ours."""
+        async with self._noting:
+            if session in self._sessions.opened:
                 await asyncio.to_thread(self._lease.opened, session)
-            self._noted |= opened
+                self._noted.add(session)
 
     async def _forget(self, opened: set[str]) -> None:
         """Remove the notes about sessions that were closed."""

@@ -58,7 +58,9 @@ class Planned:
 def unpatched(stage: Stage) -> Product:
     """A product that asks no model about a step that failed, or for a report: these tests are about the steps."""
     product = stage.product(stage.endpoint({}))
-    (product.data / "iact.toml").write_text("[plans]\npatches = 0\nreplans = 0\nreport = false\n", encoding="utf-8")
+    (product.data / "iact.toml").write_text(
+        "[plans]\npatches = 0\nreplans = 0\nreport = false\n", encoding="utf-8"
+    )
     return product
 
 

@@ -338,7 +338,8 @@ class FakeSession:
         why: str = "",
         seen: Sequence[str] | None = None,
     ) -> Record:
-        self._note("clear", str(call), str(allow), str(remember), *map(str, also))
+        said = [why] if why else []
+        self._note("clear", str(call), str(allow), str(remember), *map(str, also), *said)
         for one in also:
             self.append("clearance", op="answer", ask=one, allow=allow, by="user")
         return self.append("clearance", op="answer", ask=call, allow=allow, by="user")

@@ -247,13 +247,14 @@ def test_what_a_plan_came_to_is_said_and_nothing_can_be_done_in_the_past() -> No
         change(session, "kernel", "executed")
         session.append(
             "reply", "/audit", "The plan came back partial.", to="/", status="ok", plan="partial",
-            shortfall="The log ends too early.", confidence=0.4, missing={"ports": "exit 2"}, warnings=["Two were left out."],
+            shortfall="The log ends too early.", confidence=0.4,
+            verdict={"reached": "no", "because": "The log ends too early.", "by": "judge"}, missing={"ports": "exit 2"}, warnings=["Two were left out."],
         )  # fmt: skip
         async with stage(session) as scene:
             page = await scene.page("s/audit")
             pane = page.locator("#inspector-panel")
             await expect(pane.locator(".plan-outcome")).to_have_text(
-                "It finished, but some steps failed. Its goal was not reached: The log ends too early."
+                "Its goal is not reached. The log ends too early."
             )
             await expect(pane.locator("dl.plan-facts")).to_contain_text("0.4")
             await expect(pane.locator(".plan-notes")).to_contain_text("ports: exit 2")

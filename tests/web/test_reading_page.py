@@ -324,8 +324,7 @@ def test_a_question_says_all_that_a_command_does_and_a_no_can_say_why() -> None:
             await why.press("Enter")
             await expect(bar).to_be_hidden()
             assert session.calls == [
-                ("inject", "/team1", "build is mine; use out/ instead", "deliver"),
-                ("clear", str(asked.n), "False", "None"),
+                ("clear", str(asked.n), "False", "None", "build is mine; use out/ instead")
             ]
 
     run(test)

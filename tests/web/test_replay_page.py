@@ -253,7 +253,7 @@ def test_variables_open_from_the_list_and_from_chips(tmp_path: Path) -> None:
         await expect(dialog.locator("pre")).to_have_text("residuals")
         # What a tool made is not the user's word until the user says so.
         labels = dialog.locator(".labels")
-        await expect(labels).to_contain_text("tool:t.write")
+        await expect(labels).to_contain_text("inside:t.write")
         await dialog.get_by_role("button", name="Trust this content").click()
         await expect(labels).to_have_text("user")
         await expect(dialog.get_by_role("button", name="Trust this content")).to_be_hidden()
