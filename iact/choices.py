@@ -22,11 +22,13 @@ from iact.core import whole_file
 from iact.core.errors import IactError, UsageError
 from iact.core.json_file import replace_json
 from iact.core.session.models import OPENAI, Models, RoleModel, Tried, try_model
+from iact.models.added import AddedFile, AddedModels, chosen_file, own_file
 from iact.models.board import Board
 from iact.models.presets import PRESETS, Preset
+from iact.models.weights import KNOWN, ModelFile, OwnFile
 from iact.sandbox.secrets import Secrets
 from iact.settings import ModelSettings, Settings, load
-from iact.web.ports import FirstMessage, RoleChoice, RoleTerms, RoleView
+from iact.web.ports import FirstMessage, ModelFileView, RoleChoice, RoleTerms, RoleView
 from iact.wiring import endpoint_of, models_of, role_of
 
 FILE: Final = "first_messages.json"
@@ -124,6 +126,31 @@ class Choices:
     def presets(self) -> Sequence[Preset]:
         """The providers and programs whose models can be connected."""
         return PRESETS
+
+    def model_files(self) -> Sequence[ModelFileView]:
+        """The models on board, and the files that a person added and that are still there. Blocks.
+
+        Raises:
+            UsageError: the list of added models can't be read.
+        """
+        settings = self.settings
+        answering = None
+        if settings.without_endpoint:
+            answering = chosen_file(settings.embedded, settings.data).weights
+
+        added = AddedModels(settings.data).all()
+        own = [own_file(name, model) for name, model in added.items() if isinstance(model, AddedFile)]
+        usable: list[ModelFile | OwnFile] = [*KNOWN.values(), *(file for file in own if file.present)]
+        return [
+            ModelFileView(
+                name=file.key if isinstance(file, ModelFile) else file.name,
+                title=file.name,
+                size=file.size,
+                present=file.present,
+                in_use=file == answering,
+            )
+            for file in usable
+        ]
 
     async def use_on_board(self, name: str) -> None:
         """Let a model on board answer, from the next message on, and no endpoint. `name`: as `embedded` names it.

@@ -24,7 +24,7 @@ from iact.shared_files import fetch, follow
 from iact.shared_users import settings_of_user, share_key
 from iact.surroundings import ServerSurroundings
 from iact.user_folders import shared_folder
-from iact.web.ports import FirstMessage, Preset, RoleChoice, RoleView, Tenant
+from iact.web.ports import FirstMessage, ModelFileView, Preset, RoleChoice, RoleView, Tenant
 from iact.web.tenants import UserTenants
 from iact.wiring import open_runtime
 
@@ -66,6 +66,10 @@ class UserChoices:
     def presets(self) -> Sequence[Preset]:
         """See `Choices`."""
         return self._shared.presets()
+
+    def model_files(self) -> Sequence[ModelFileView]:
+        """See `Choices`."""
+        return self._shared.model_files()
 
     async def use_on_board(self, name: str) -> None:
         """See `Choices`. Applies to all users."""

@@ -59,6 +59,19 @@ async def list_presets(client: ChoicesClient, message: requests.ListPresets) -> 
     }  # fmt: skip
 
 
+async def list_model_files(client: ChoicesClient, message: requests.ListModelFiles) -> answers.ModelFiles:
+    files = await asyncio.to_thread(client.product().choices.model_files)
+    return {
+        "list": [
+            {
+                "name": file.name, "title": file.title, "size": file.size, "present": file.present,
+                "in_use": file.in_use,
+            }
+            for file in files
+        ]
+    }  # fmt: skip
+
+
 async def use_on_board(client: ChoicesClient, message: requests.UseOnBoard) -> answers.Nothing:
     await client.product().choices.use_on_board(message.name)
     return {}

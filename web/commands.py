@@ -651,6 +651,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "model.choose": _command(requests.ChooseRole, choices.choose_role, "admin"),
     "model.forget": _command(requests.ForgetRole, choices.forget_role, "admin"),
     "model.presets": _command(requests.ListPresets, choices.list_presets, "list"),
+    "model.files": _command(requests.ListModelFiles, choices.list_model_files, "list"),
     "model.board": _command(requests.UseOnBoard, choices.use_on_board, "admin"),
     "first": _command(requests.ListFirstMessages, choices.list_first_messages, "list"),
     "first.keep": _command(requests.KeepFirstMessage, choices.keep_first_message, "change"),

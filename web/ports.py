@@ -373,6 +373,22 @@ class FirstMessage:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFileView:
+    """A model in a file, which runs on the machine of the server."""
+
+    name: str
+    """As the setting `embedded` names it."""
+    title: str
+    """How people name it."""
+    size: int
+    """In bytes."""
+    present: bool
+    """Whether it need not be downloaded first."""
+    in_use: bool
+    """Whether it is the one that answers."""
+
+
 class Choices(Protocol):
     """Choices that a person makes and the product stores. Methods that are not `async` block.
 
@@ -384,6 +400,7 @@ class Choices(Protocol):
     async def choose_role(self, choice: RoleChoice) -> None: ...
     async def forget_role(self, name: str) -> None: ...
     async def use_on_board(self, name: str) -> None: ...
+    def model_files(self) -> Sequence[ModelFileView]: ...
     def presets(self) -> Sequence[Preset]: ...
     def first_messages(self) -> Sequence[FirstMessage]: ...
     def keep_first_message(self, message: FirstMessage) -> None: ...

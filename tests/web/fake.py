@@ -40,7 +40,16 @@ from iact.core.tree.tree import Tree
 from iact.examples import EXAMPLES
 from iact.models.board import Board
 from iact.models.presets import PRESETS
-from iact.web.ports import Finding, FirstMessage, Preset, Prices, Recorded, RoleChoice, RoleView
+from iact.web.ports import (
+    Finding,
+    FirstMessage,
+    ModelFileView,
+    Preset,
+    Prices,
+    Recorded,
+    RoleChoice,
+    RoleView,
+)
 from tests.records import least, raw_record
 
 LABEL = "Qwen2.5-Coder-1.5B-Instruct, the small model on board: often wrong."
@@ -616,6 +625,9 @@ class FakeChoices:
 
     def presets(self) -> Sequence[Preset]:
         return PRESETS
+
+    def model_files(self) -> Sequence[ModelFileView]:
+        return []
 
     async def use_on_board(self, name: str) -> None:
         for role in ("smart", "fast"):

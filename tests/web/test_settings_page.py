@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Page, expect
 
 from iact.choices import Choices
 from iact.core.records.control import SetModels
 from iact.core.session.replay import replay
+from iact.models.added import AddedFile, AddedModels
 from iact.sandbox.secrets import Secrets
 from iact.settings import load
 from iact.surroundings import ServerSurroundings
@@ -216,3 +219,36 @@ def test_first_messages_are_kept_offered_and_forgotten(tmp_path: Path) -> None:
                 )
 
     run(test)
+
+
+def test_a_file_that_was_added_is_listed_and_answers_from_the_next_message_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IACT_EMBEDDED")
+    added = tmp_path / "mine.gguf"
+    added.write_bytes(b"GGUF, or nearly")
+    model = AddedFile(
+        kind="file", source=f"file:{added}", path=str(added), size=added.stat().st_size, sha256="0" * 64
+    )
+    gone = replace(model, path=str(tmp_path / "gone.gguf"))
+    models = AddedModels(tmp_path)
+    models.put("mine", model)
+    models.put("gone", gone)
+
+    async def test() -> None:
+        settings = load(data=str(tmp_path), environment={"IACT_EMBEDDED": "1.5b"})
+        async with runtime(tmp_path, replies({"/": ["I am the first."]})) as opened:
+            around = ServerSurroundings(Choices(settings, opened.use_models))
+            async with browsing(opened, around) as scene:
+                page = await scene.page()
+                await page.get_by_role("button", name="Settings").click()
+                rows = page.locator("[data-role=model-files] li")
+                await expect(rows).to_have_count(3)
+                await expect(rows.nth(0)).to_contain_text("answers now")
+                await expect(rows.nth(2)).to_contain_text("mine 15 B")
+                await page.get_by_role("button", name="Use mine").click()
+                await expect(rows.nth(2)).to_contain_text("answers now")
+                await expect(rows.nth(0)).not_to_contain_text("answers now")
+
+    run(test)
+    assert load(data=str(tmp_path), environment={}).embedded == "mine"

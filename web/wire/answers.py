@@ -417,6 +417,18 @@ class Presets(TypedDict):
     list: list[Preset]
 
 
+class ModelFile(TypedDict):
+    name: str
+    title: str
+    size: int
+    present: bool
+    in_use: bool
+
+
+class ModelFiles(TypedDict):
+    list: list[ModelFile]
+
+
 class TriedModel(TypedDict):
     names: list[str]
     model: str

@@ -878,6 +878,15 @@ class ListPresets(Message):
     """
 
 
+class ListModelFiles(Message):
+    """Models in files, which run on the machine of the server: the ones on board, and those that were added with
+    `iact model add` and are still there.
+
+    The `ok` has `list`, each with `name`, `title`, `size` in bytes, `present`, whether it need not be downloaded first, and
+    `in_use`, whether it is the one that answers.
+    """
+
+
 class UseOnBoard(Message):
     """Let a model on board answer from the next message on, and no endpoint; written to the data directory's
     `iact.toml`.

@@ -2,11 +2,13 @@
 // it and never sends it back.
 
 import { el, setText } from "../base/dom.js";
+import { bytes } from "../base/format.js";
 import { heard, number, t } from "../base/language.js";
 
 /** @typedef {{dialect: "text"|"tools"|null, takes: string[]|null, price_prompt: number|null, price_cached: number|null, price_completion: number|null}} Terms */
 /** @typedef {{role: string, url: string, model: string, context: number, key: boolean, own: boolean} & Terms} Role */
 /** @typedef {import("../state/wire.d.ts").Preset} Preset */
+/** @typedef {import("../state/wire.d.ts").ModelFile} ModelFile */
 /** @typedef {import("../state/types.d.ts").Request} Request */
 
 const ABOUT = { smart: t("answers you, and does every task that has no role of its own"), fast: t("judges plans, and shortens long texts") };
@@ -20,13 +22,15 @@ const ABOUT = { smart: t("answers you, and does every task that has no role of i
  */
 export function modelsSection(request, changed, connect) {
   const list = el("ul", { className: "modules roles" });
+  const files = el("ul", { className: "modules", "data-role": "model-files" });
   const news = el("p", { className: "facts", role: "status" });
   const add = el("button", { type: "button" }, t("Add a role"));
   /** @type {Preset[]} */ let presets = [];
   const refresh = async () => {
     try {
-      const [found, known] = await Promise.all([request("models"), request("model.presets")]);
+      const [found, known, local] = await Promise.all([request("models"), request("model.presets"), request("model.files")]);
       presets = known.list;
+      files.replaceChildren(...local.list.map(fileRow));
       list.replaceChildren(...found.list.map((/** @type {Role} */ role) => row(role)));
       if (!connect) return;
       connect = false;  // after the form was used, the list is shown again
@@ -39,6 +43,14 @@ export function modelsSection(request, changed, connect) {
     }
   };
   const say = (/** @type {unknown} */ error) => setText(news, error instanceof Error ? error.message : String(error));
+  /** @param {ModelFile} file */
+  const fileRow = (file) => {
+    const facts = [bytes(file.size), file.present ? "" : t("downloaded when it is first needed"), file.in_use ? t("answers now") : ""].filter(Boolean).join(" · ");
+    const use = el("button", { type: "button", "aria-label": t("Use {model}", { model: file.title }) }, t("Use"));
+    use.hidden = file.in_use;
+    use.addEventListener("click", () => act("model.board", { name: file.name }, t("{model} answers from the next message on.", { model: file.title })));
+    return el("li", {}, el("strong", {}, file.title), " ", el("span", { className: "facts" }, facts), " ", use);
+  };
   /** @param {Role} role */
   const row = (role) => {
     const change = el("button", { type: "button", "aria-label": t("Change the model for {role}", { role: role.role }) }, t("Edit"));
@@ -134,5 +146,6 @@ export function modelsSection(request, changed, connect) {
   };
   add.addEventListener("click", () => list.append(el("li", {}, form({ role: "", url: "", model: "", context: 0, key: false, own: true, dialect: null, takes: null, price_prompt: null, price_cached: null, price_completion: null }, true))));
   void refresh();
-  return el("section", { "aria-label": t("Models") }, el("h3", {}, t("Models")), list, news, add);
+  return el("section", { "aria-label": t("Models") }, el("h3", {}, t("Models")), list, add, news,
+    el("h4", {}, t("On this machine")), files, el("p", { className: "facts" }, t("Add another file with “iact model add file:PATH” or “hub:OWNER/NAME”.")));
 }

@@ -338,6 +338,18 @@ export interface MemoryRow {
   current: boolean;
 }
 
+export interface ModelFile {
+  name: string;
+  title: string;
+  size: number;
+  present: boolean;
+  in_use: boolean;
+}
+
+export interface ModelFiles {
+  list: Array<ModelFile>;
+}
+
 export interface Module {
   module: ModuleRow;
 }
@@ -891,6 +903,7 @@ export interface Requests {
   "model.choose": { fields: {role: string; url: string; model?: string; context?: number | null; key?: string | null; dialect?: "text" | "tools" | null; takes?: Array<"image" | "audio"> | null; price_prompt?: number | null; price_cached?: number | null; price_completion?: number | null}; answer: Nothing };
   "model.forget": { fields: {role: string}; answer: Nothing };
   "model.presets": { fields: {}; answer: Presets };
+  "model.files": { fields: {}; answer: ModelFiles };
   "model.board": { fields: {name: string}; answer: Nothing };
   "first": { fields: {}; answer: FirstMessages };
   "first.keep": { fields: {name: string; text: string}; answer: Nothing };
