@@ -20,7 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests import prefix
 from tests.rounds import LONG, rounds
-from tests.slow import SLOW
+from tests.slow import ON_BOARD, SLOW
 
 # A machine under load generates examples slowly; that is no fault of the tested code.
 settings.register_profile(
@@ -55,6 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_slow(item.nodeid):
             item.add_marker("slow")
+            if item.nodeid.removeprefix("tests/").startswith(ON_BOARD):
+                item.add_marker("board")
             if os.environ.get("CI"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
 

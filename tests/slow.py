@@ -133,3 +133,10 @@ SLOW: Final = (
     "sandbox/live/",
 )
 """Folders, files or single tests, relative to `tests/`."""
+
+ON_BOARD: Final = (
+    "acceptance/test_embedded.py",
+    "acceptance/test_inspect.py::test_the_embedded_model_solves_a_task",
+    "iact/models/test_embedded.py",
+)
+"""Of those, the tests that play the model on board. It needs all processors, so nothing runs beside them."""
