@@ -190,7 +190,9 @@ def _has_signature(text: str, name: str) -> bool:
     """Whether a text says how a function is called: its documentation, or a line with its parameters."""
     if f"Documentation of `{name}`" in text:
         return True
-    return re.search(rf"^[-* `]*{re.escape(name)}\b[^\n]* · ", text, re.MULTILINE) is not None
+    line = rf"^[-* `]*{re.escape(name)}\b[^\n]* · "
+    in_short = rf"^- rarely needed\b[^\n]*`{re.escape(name)}[ `]"
+    return re.search(f"{line}|{in_short}", text, re.MULTILINE) is not None
 
 
 def _actions(record: Record, agent: _Agent, names: dict[str, str]) -> tuple[str, ...]:

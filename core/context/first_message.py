@@ -5,7 +5,8 @@ then the list of functions. Agents with the same rights share it byte for byte, 
 new child begins with a cache hit there, too. Only then come the agent's own path, its rights, its role and its task.
 
 How it is ordered: everyday functions with their signatures, then modules that somebody added to the session, then what
-is rarely needed, in one line for all. A module that is in that line comes with its signatures once a message names it.
+is rarely needed, in one line for all: by the functions that models call unasked, or by the module's name. A module that
+is in that line comes with its signatures once a message names it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from iact.core.context.signature import LEGEND, lines
+from iact.core.context.signature import LEGEND, lines, signature
 from iact.core.language.actions import ActionSpec
 from iact.core.language.labels import clean, documentation, fenced, inline
 
@@ -31,6 +32,12 @@ RARE: Final[Mapping[str, str]] = {
     "a2a": "ask foreign agents",
 }
 """Shipped modules that most tasks don't need, with three words each."""
+
+NATURAL: Final = ("docs.read", "sql.query", "git.status", "git.diff")
+"""Functions of such modules that models call without having read of them. They are given with what they take first."""
+
+_TAKES: Final = 1
+"""How many parameters of such a function are given."""
 
 YOU: Final = "You are agent "
 """How the part of a first message begins that is about its agent alone."""
@@ -54,6 +61,8 @@ class AgentOffer:
     """Functions that are listed with their signatures, in their order of use."""
     rare: Sequence[str]
     """Names of modules that are named in one line."""
+    natural: Sequence[ActionSpec]
+    """Functions of these modules that are given with what they take."""
     models: Sequence[str]
     """The roles of the models that there are."""
 
@@ -62,7 +71,7 @@ def offer(found: AgentOffer) -> list[str]:
     """Return the paragraphs that agents with the same rights share."""
     notes = [documentation(spec.name, spec.alias, spec.documentation) for spec in found.documented]
     listed = lines(found.listed)
-    rare = [f"`{module}` {RARE[module]}" for module in found.rare]
+    rare = [_rare(module, found.natural) for module in found.rare]
     if rare:
         listed.append(f"- rarely needed, `HELP name` tells more: {'; '.join(rare)}")
     if not listed:
@@ -72,6 +81,13 @@ def offer(found: AgentOffer) -> list[str]:
     if len(found.models) > 1:
         functions += f"\nA CALL can name a model: {', '.join(f'model={role}' for role in found.models)}."
     return [*notes, functions]
+
+
+def _rare(module: str, natural: Sequence[ActionSpec]) -> str:
+    """A module that is rarely needed, by those of its functions that are called unasked, or by its name."""
+    shown = [signature(spec, most=_TAKES) for spec in natural if spec.module == module]
+    names = ", ".join(f"`{name}`" for name in shown or [module])
+    return f"{names} {RARE[module]}"
 
 
 def identity(agent: str, caller: str, role: str, *, reads_only: bool = False, layer: bool = False) -> str:

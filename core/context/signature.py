@@ -30,8 +30,11 @@ _MOST_CHOICES: Final = 8
 _LONGEST_SUMMARY: Final = 200
 
 
-def signature(spec: ActionSpec) -> str:
-    """Return an action's name and parameters: the body first, then what is required, then what is optional."""
+def signature(spec: ActionSpec, *, most: int = _MOST_PARAMETERS) -> str:
+    """Return an action's name and parameters: the body first, then what is required, then what is optional.
+
+    `most`: how many parameters are shown.
+    """
     required, optional = list[str](), list[str]()
     for name, schema in spec.properties.items():
         if name == spec.body:
@@ -45,8 +48,8 @@ def signature(spec: ActionSpec) -> str:
             optional.append(f"{name}={_default(schema, vouched=spec.vouched)}")
 
     parameters = [*_body(spec), *required, *optional]
-    if len(parameters) > _MOST_PARAMETERS:
-        parameters = [*parameters[:_MOST_PARAMETERS], _UNSAID]
+    if len(parameters) > most:
+        parameters = [*parameters[:most], _UNSAID]
     return " ".join([spec.name, *parameters])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from iact.core.context import first_message
-from iact.core.context.first_message import ESSENTIAL, RARE, AgentOffer
+from iact.core.context.first_message import ESSENTIAL, NATURAL, RARE, AgentOffer
 from iact.core.gate.impact import SCRIPTS
 from iact.core.gate.layer import COMPUTES
 from iact.core.language.actions import ActionSpec
@@ -106,6 +106,7 @@ def _offer(tree: Tree, agent: Agent, catalogue: int | None) -> AgentOffer:
         documented=_essential(specs),
         listed=[spec for spec in specs if spec.module not in rare],
         rare=rare,
+        natural=[spec for spec in specs if spec.name in NATURAL and spec.module in rare],
         models=list(tree.roles),
     )
 

@@ -98,8 +98,11 @@ def test_functions_are_listed_by_use_and_what_is_rarely_needed_is_one_line(tmp_p
     ]  # fmt: skip
     (rare,) = [line for line in text.split("\n") if line.startswith("- rarely needed")]
     assert "`HELP name` tells more" in rare
-    assert [module for module in RARE if f"`{module}` " in rare] == list(RARE)
-    assert rare.index("`docs`") < rare.index("`sql`") < rare.index("`a2a`")
+    places = [rare.index(f"`{module}") for module in RARE]
+    assert places == sorted(places)
+    assert "`docs.read path=… …` PDF" in rare
+    assert "`sql.query <statement> …`" in rare
+    assert "`git.status path=.`, `git.diff old=… …`" in rare
     assert "git.commit" not in text
 
 
@@ -109,7 +112,7 @@ def test_agents_elsewhere_are_listed_where_a_peer_is_allowed(tmp_path: Path) -> 
     assert "a2a.ask" in listed(text)
     (rare,) = [line for line in text.split("\n") if line.startswith("- rarely needed")]
     assert "`a2a`" not in rare
-    assert "`sql`" in rare
+    assert "`sql.query" in rare
 
 
 def test_the_list_of_what_ships_fits_its_budget(tmp_path: Path) -> None:
@@ -182,7 +185,13 @@ def test_what_an_agent_may_not_use_at_all_is_not_there(tmp_path: Path) -> None:
     told = of(play(tmp_path, replies(script)), "/a")
     assert listed(told) == ["files.read"]
     assert "Documentation of `shell.run`" not in told
-    assert "rarely needed, `HELP name` tells more: `sql` query data files\n" in told
+    assert "rarely needed, `HELP name` tells more: `sql.query <statement> …` query data files\n" in told
+
+
+def test_a_rare_module_is_named_if_none_of_its_natural_functions_may_be_used(tmp_path: Path) -> None:
+    script = {"/": ['```CALL a scope="git.commit"\nCommit it.\n```', "Done."], "/a": ["Done."]}
+    told = of(play(tmp_path, replies(script)), "/a")
+    assert "rarely needed, `HELP name` tells more: `git` status, history, commits\n" in told
 
 
 def test_models_are_named_if_there_are_several(tmp_path: Path) -> None:
