@@ -284,7 +284,10 @@ LOAD: Final = ActionSpec(
     name="LOAD",
     summary="Make a module of the catalogue known, one that somebody wrote before.",
     parameters=_schema(["name"], name=_MODULE_NAME),
-    documentation="`LOAD name` makes the functions of a module of the catalogue usable here. It says which modules there are.",
+    documentation=(
+        "`LOAD name` makes the functions of a module of the catalogue usable here, also of one that an agent wrote in "
+        "another session. With a name that is none it says which modules there are."
+    ),
     idempotent=True,
     keywords=("module", "modules", "catalogue"),
     core=True,

@@ -288,6 +288,27 @@ def test_a_session_that_did_not_deploy_a_module_knows_it_after_a_load_and_keeps_
     assert len(of(records, "module", name="weather")) == 1
 
 
+def test_a_module_of_another_session_is_named_to_who_looks_for_it(tmp_path: Path) -> None:
+    """What an agent wrote is in no other session's list until somebody there asks for it, and asking is one turn."""
+    later = ["```HELP LOAD\n```", "```weather.forecast\nx\n```", "```LOAD pumps\n```", "Done."]
+    model, host = ScriptedModel(replies({"/": later})), GrowingHost()
+
+    async def main() -> None:
+        async with opened(
+            tmp_path / "1", ScriptedModel(replies({"/": [deploy("weather"), "1"]})), host
+        ) as it:
+            await (await it.open()).ask("Go")
+        async with opened(tmp_path / "2", model, host) as it:
+            await (await it.open()).ask("Go")
+
+    asyncio.run(main())
+    first, helped, missed, refused = (asked.newest for asked in model.asked)
+    assert "weather" not in first
+    assert "one that an agent wrote in another session" in helped
+    assert "`LOAD weather` may bring its module." in missed
+    assert "There is no module 'pumps' in the catalogue; there are t, weather." in refused
+
+
 def test_agents_that_use_a_module_hear_that_it_is_gone(tmp_path: Path) -> None:
     script = {
         "/": [
