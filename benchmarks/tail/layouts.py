@@ -120,7 +120,7 @@ def folder(number: int) -> str:
 def _input(number: int) -> str:
     if number == 0:
         shell = ActionSpec("shell.run", "Run a script in the sandbox.")
-        opening = "\n\n".join([*offer(AgentOffer([], [shell], [], [])), identity("/", "user", "")])
+        opening = "\n\n".join([*offer(AgentOffer([], [shell], [], [], [])), identity("/", "user", "")])
         return f"{opening}\n\n{labels.message('the user', 'Go through the files one by one and report.', {})}"
     return labels.result("shell.run", printed(number), variable=f"run_{number}", exit_status=0)
 
