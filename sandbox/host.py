@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import secrets as randomness
+import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,7 +19,7 @@ from typing import Final, Generic, TypeVar
 
 from iact.core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
-from iact.sandbox import limits, owner, packages, reaper, socket_folder
+from iact.sandbox import limits, owner, packages, reaper, socket_folder, unpack_inside, unpacking
 from iact.sandbox.apps import AppOrigin
 from iact.sandbox.catalogue import Catalogue, CatalogueModule
 from iact.sandbox.egress import EgressProxy, Outside, targets
@@ -113,6 +115,7 @@ class Host(ABC, Generic[Running]):
         self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders, shared=shared)
         self._process = owner.Process.current()
         self._preparing: dict[Recipe, asyncio.Lock] = {}
+        self._unpacking: dict[Path, asyncio.Lock] = {}
         self._starting: dict[Key, asyncio.Lock] = {}
         self._running: dict[Key, Running] = {}
         self._restarts: dict[tuple[str, str], Restarts] = {}
@@ -352,12 +355,13 @@ class Host(ABC, Generic[Running]):
         """
 
     async def _given(self, start: ModuleStart, python: str) -> Given:
-        """Fetch what the module gets in addition to its code, for Python version `python`."""
+        """Fetch what the module gets in addition to its code, for Python version `python`.
+
+        This may start a further instance, so no lock may be held that a start needs.
+        """
         module, key, granted = start.module, start.key, start.granted
-        site, program = [
-            await in_thread(self._site, lines, python, from_thread(start.report))
-            for lines in (module.requirements, module.program)
-        ]
+        site = await self._site(start, module.requirements, python)
+        program = await self._site(start, module.program, python)
         asks = granted.permit is not None and bool(module.egress) and key.right == "work" and not key.copy
         return Given(site, program, out=bool(granted.egress) or asks)
 
@@ -390,11 +394,48 @@ class Host(ABC, Generic[Running]):
             await asyncio.sleep(pause)
         return row
 
-    def _site(self, lines: Sequence[str], python: str, report: Report) -> Path | None:
-        """The folder of the packages `lines`, for Python `python`; None if there are none. Blocks."""
+    def _packages(self) -> Path:
+        """Where the packages of modules are kept."""
+        return cache.folder() / "packages"
+
+    async def _site(self, start: ModuleStart, lines: Sequence[str], python: str) -> Path | None:
+        """The folder of the packages `lines`, for Python `python`; None if there are none."""
         if not lines:
             return None
-        return packages.site(cache.folder() / "packages", lines, python, report)
+        if start.module.origin == "shipped":
+            return await in_thread(packages.site, self._packages(), lines, python, from_thread(start.report))
+
+        target = packages.place_of(self._packages(), lines, python)
+        async with self._unpacking.setdefault(target, asyncio.Lock()):
+            if not await in_thread(target.is_dir):
+                start.report(packages.announcement(lines))
+                await self._unpack(start, lines, python, target)
+        return target
+
+    async def _unpack(self, start: ModuleStart, lines: Sequence[str], python: str, target: Path) -> None:
+        """Make `target` of these packages, which are opened in a sandbox of their own only.
+
+        Raises:
+            PackagesUnavailable: they are not available, or one is refused.
+            SandboxUnavailable, ModuleLost: there is no sandbox for them.
+        """
+        place = self._fresh()
+        wheels = place / unpack_inside.WHEELS
+        try:
+            await in_thread(_make_folders, [wheels, place / unpack_inside.SITE])
+            key = Key(f"{unpacking.NAME}-{randomness.token_hex(8)}", unpacking.NAME, "work", "", "")
+            nothing = Granted((), {}, nobody)
+            module = unpacking.unpacker(start.module)
+            instance = await self._launch(ModuleStart(module, key, place, nothing, start.report))
+            try:
+                unpacker = unpacking.Unpacker(instance.target, wheels)
+                found = await in_thread(packages.fetch, lines, python, wheels, unpacker.reading())
+                await unpacker.unpack(found)
+            finally:
+                await asyncio.shield(instance.stop())
+            await in_thread(packages.take_over, place / unpack_inside.SITE, target)
+        finally:
+            await in_thread(shutil.rmtree, place, ignore_errors=True)
 
     def _app(self, name: str) -> socket_folder.CheckedSocket | None:
         """The socket of the app named `name`, in any session."""
@@ -491,6 +532,11 @@ class Host(ABC, Generic[Running]):
             if isinstance(error, TimeoutError):
                 raise ModuleLost(f"The module {name} did not start within {patience:.0f} seconds.") from error
             raise
+
+
+def _make_folders(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        folder.mkdir(parents=True)
 
 
 def _unheard(line: str) -> None:

@@ -26,7 +26,10 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def unnamed(tree: Tree, function: str, arguments: Mapping[str, JSON]) -> tuple[str, ...]:
-    """The packages that a call asks for and that neither a person nor the policy named."""
+    """The packages that a call asks for and that neither a person nor the policy named.
+
+    Whatever is no exact version (`name==version`) is refused later and never asked for.
+    """
     if function != DEPLOY.name or not tree.follows_1_3:
         return ()
 
@@ -34,7 +37,7 @@ def unnamed(tree: Tree, function: str, arguments: Mapping[str, JSON]) -> tuple[s
     return tuple(
         package
         for package in listed(str(arguments.get("requirements", "")))
-        if package not in named and package.partition("==")[0] not in named
+        if "==" in package and package not in named and package.partition("==")[0] not in named
     )
 
 

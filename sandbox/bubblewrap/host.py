@@ -132,7 +132,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
             base = await in_thread(system_folder.ensure, from_thread(start.report), recipe)
-            given = await self._given(start, system_folder.python_of(base))
+        given = await self._given(start, system_folder.python_of(base))
         async with self._building(start, given, base) as (jail, folder, temporary, proxy):
             checked = await self._await_service(
                 folder, module.name, lambda: jail.why_ended(module.name), jail.printed

@@ -171,7 +171,7 @@ class DockerHost(Host[DockerInstance]):
                 base = await in_thread(image.ensure, client, from_thread(start.report), recipe=recipe)
                 reference = base.reference
                 python = await in_thread(image.python_of, client, reference)
-            given = await self._given(start, python)
+        given = await self._given(start, python)
         async with self._building(client, start, given, reference) as built:
             container, folder, place, temporary, proxy, stdio = built
             again = place.root and await in_thread(_installed, place)

@@ -1,16 +1,15 @@
 """Finds which wheels a list of packages needs, without running anything of them.
 
 pip itself would look up dependencies, but it runs the `setup.py` of a dependency that is given as an address, whatever
-it is told about wheels. So pip is asked for one wheel at a time, without its dependencies. These are read here from the
-wheel's metadata, and one that is given as an address is refused.
+it is told about wheels. So pip is asked for one wheel at a time, without its dependencies. These are read from the
+wheel's metadata (of a module's packages, inside a sandbox: `sandbox.unpack_inside`), and one that is given as an address
+is refused.
 """
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from email.parser import HeaderParser
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +18,18 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from iact.core.errors import PackagesUnavailable
+from iact.sandbox import unpack_inside
 
 _ROUNDS: Final = 60
 """How often wheels are chosen again because of what others need, before we give up."""
-_METADATA: Final = 2_000_000
-"""The largest metadata of a wheel that is read, in bytes."""
+_FIELD: Final = 2_000
+"""The longest dependency, name or version that is read, in characters."""
 
 Download = Callable[[Sequence[str], Path], None]
 """Downloads the wheels of requirements into a folder, without their dependencies."""
+
+Read = Callable[[Path], Mapping[str, object]]
+"""Reads the metadata of a wheel: `name`, `version` and `needs`, or `refused` with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,11 @@ class Wheel:
     version: str
     needs: tuple[str, ...]
     """Its dependencies, as its metadata says."""
+    file: Path
+
+    @property
+    def pin(self) -> str:
+        return f"{self.name}=={self.version}"
 
 
 class _Wanted:
@@ -48,10 +56,12 @@ class _Wanted:
         self.extras: set[str] = set()
 
 
-def with_dependencies(asked: Sequence[str], python: str, download: Download, folder: Path) -> list[str]:
-    """Return `asked` and all that it needs for Python `python`, each as `name==version`.
+def with_dependencies(
+    asked: Sequence[str], python: str, download: Download, read: Read, folder: Path
+) -> list[Wheel]:
+    """Return the wheels of `asked` and of all that it needs for Python `python`, in the order of their names.
 
-    `folder`: an empty one, for the wheels that are looked into.
+    `folder`: an empty one, for the wheels.
 
     Raises:
         PackagesUnavailable: something is not available as a wheel, is given as an address, or fits nothing else.
@@ -65,13 +75,13 @@ def with_dependencies(asked: Sequence[str], python: str, download: Download, fol
             if name not in chosen or not need.versions.contains(chosen[name].version, prereleases=True)
         }
         if not missing:
-            return [f"{name}=={chosen[name].version}" for name in sorted(wanted)]
+            return [chosen[name] for name in sorted(wanted)]
 
         for name, need in missing.items():
             place = folder / f"{len(list(folder.iterdir()))}"
             place.mkdir()
             download([f"{name}{need.versions}"], place)
-            chosen[name] = _wheel_in(place)
+            chosen[name] = _wheel_in(place, read)
 
     raise PackagesUnavailable(
         f"The packages {', '.join(asked)} need versions of others that exclude each other."
@@ -124,19 +134,24 @@ def _applies(need: Requirement, python: str, extra: str) -> bool:
     return need.marker.evaluate({**environment, "extra": extra})
 
 
-def _wheel_in(folder: Path) -> Wheel:
-    """Read the metadata of the only wheel in a folder. Nothing of it is unpacked."""
+def on_host(wheel: Path) -> Mapping[str, object]:
+    """A `Read` for wheels that a person named, for an image of theirs. Reads metadata, and unpacks nothing."""
+    try:
+        return unpack_inside.needs(wheel)
+    except unpack_inside.Refused as error:
+        return {"refused": f"{wheel.name}: {error}"}
+
+
+def _wheel_in(folder: Path, read: Read) -> Wheel:
+    """The only wheel in a folder, with what `read` says of it."""
     found = list(folder.glob("*.whl"))
     if len(found) != 1:
         raise PackagesUnavailable("The index offers something that is not a wheel.")
-    try:
-        with zipfile.ZipFile(found[0]) as archive:
-            names = [one for one in archive.infolist() if one.filename.endswith(".dist-info/METADATA")]
-            if len(names) != 1 or names[0].file_size > _METADATA:
-                raise PackagesUnavailable(f"The wheel {found[0].name} has no metadata that can be read.")
-            head = HeaderParser().parsestr(archive.read(names[0]).decode("utf-8", "replace"))
-    except (OSError, zipfile.BadZipFile) as error:
-        raise PackagesUnavailable(f"The wheel {found[0].name} is damaged.") from error
-    return Wheel(
-        canonicalize_name(str(head["Name"])), str(head["Version"]), tuple(head.get_all("Requires-Dist") or ())
-    )
+    match read(found[0]):
+        case {"name": str(name), "version": str(version), "needs": [*needs]}:
+            texts = [name, version, *map(str, needs)]
+            if max(map(len, texts)) <= _FIELD:
+                return Wheel(canonicalize_name(name), version, tuple(texts[2:]), found[0])
+        case {"refused": str(why)}:
+            raise PackagesUnavailable(f"A package is refused: {why[:_FIELD]}.")
+    raise PackagesUnavailable(f"The wheel {found[0].name} has no metadata that can be read.")

@@ -19,10 +19,10 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Final, Literal
 
 from iact.core.errors import PackagesUnavailable, SandboxUnavailable
-from iact.sandbox.images.closure import with_dependencies
+from iact.sandbox.images.closure import Read, Wheel, on_host, with_dependencies
 
 WHEELS = ("grpcio", "grpcio-health-checking", "grpcio-reflection", "protobuf", "typing-extensions")
 """The packages that the SDK needs, in the versions installed for our own process, so that both ends match."""
@@ -134,7 +134,7 @@ def archive(python: str) -> bytes:
     """
     with tempfile.TemporaryDirectory(prefix="iact-image-") as folder:
         site = Path(folder) / "site"
-        unpack_wheels(list(_requirements()), site, python, dependencies=False)
+        unpack_wheels(list(_requirements()), site, python)
         members = {f"{SITE}/{path.relative_to(site).as_posix()}": path for path in sources(site)}
         members |= {f"{SDK}/{name}": path for name, path in sdk_files().items()}
         return _tar(members)
@@ -148,7 +148,7 @@ def write_wheels(out: Path, wheels: Sequence[str], python: str) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="iact-wheels-") as folder:
         site = Path(folder) / "site"
-        unpack_wheels(wheels, site, python, dependencies=False)
+        unpack_wheels(wheels, site, python)
         programs = site / "bin"
         members = dict[str, Path]()
         for path in sources(site):
@@ -183,7 +183,8 @@ def pinned(asked: Sequence[str], python: str) -> tuple[str, ...]:
     """
     if not asked:
         return ()
-    lines = _closed(asked, python)
+    with tempfile.TemporaryDirectory(prefix="iact-wheels-") as folder:
+        lines = [wheel.pin for wheel in fetch_wheels(asked, python, Path(folder))]
     said = _pip(lines, python, ["--dry-run", "--ignore-installed", "--no-deps", "--report", "-"])
     found = [
         (each["metadata"], each["download_info"]["archive_info"].get("hashes", {}).get("sha256"))
@@ -198,25 +199,50 @@ def pinned(asked: Sequence[str], python: str) -> tuple[str, ...]:
     return tuple(sorted(lines, key=str.lower))
 
 
-def unpack_wheels(requirements: Sequence[str], site: Path, python: str, *, dependencies: bool) -> None:
-    """Unpack wheels for Python `python` into `site`, with their dependencies if `dependencies`.
+def unpack_wheels(requirements: Sequence[str], site: Path, python: str) -> None:
+    """Unpack wheels for Python `python` into `site`, without their dependencies: wheels that we chose, or a person.
 
     Raises:
         PackagesUnavailable: they can't be fetched.
     """
-    lines = _closed(requirements, python) if dependencies else requirements
     # pip never looks up dependencies: it would run the code of one that is given as an address.
-    _pip(lines, python, ["--target", str(site), "--no-compile", "--no-deps"])
+    _pip(requirements, python, ["--target", str(site), "--no-compile", "--no-deps"])
 
 
-def _closed(requirements: Sequence[str], python: str) -> list[str]:
-    """The requirements with all that they need, each as one version (`sandbox.images.closure`)."""
+def fetch_wheels(
+    requirements: Sequence[str], python: str, folder: Path, read: Read | None = None
+) -> list[Wheel]:
+    """Download wheels for Python `python` into the empty `folder`, with all that they need. Opens none of them itself.
 
-    def download(wanted: Sequence[str], folder: Path) -> None:
-        _pip(wanted, python, ["--no-deps", "--dest", str(folder)], verb="download")
+    `read`: reads the metadata of a wheel; None: here.
 
-    with tempfile.TemporaryDirectory(prefix="iact-wheels-") as folder:
-        return with_dependencies(requirements, python, download, Path(folder))
+    Raises:
+        PackagesUnavailable: they can't be fetched, or one is refused.
+    """
+
+    def download(wanted: Sequence[str], place: Path) -> None:
+        fetch_exactly(wanted, python, place)
+
+    return with_dependencies(requirements, python, download, read or on_host, folder)
+
+
+def fetch_exactly(requirements: Sequence[str], python: str, folder: Path) -> list[Path]:
+    """Download the wheels of these requirements and nothing else into `folder`. Returns its wheels.
+
+    Raises:
+        PackagesUnavailable: they can't be fetched.
+    """
+    _pip(requirements, python, ["--no-deps", "--dest", str(folder)], verb="download")
+    return sorted(folder.glob("*.whl"))
+
+
+_BOUNDED: Final = (
+    "import resource, runpy, sys\n"
+    "for what, most in ((resource.RLIMIT_AS, 2 << 30), (resource.RLIMIT_FSIZE, 2 << 30), (resource.RLIMIT_CPU, 600)):\n"
+    "    resource.setrlimit(what, (most, most))\n"
+    "runpy.run_module('pip', run_name='__main__', alter_sys=True)\n"
+)
+"""Runs pip so that no package takes the machine's memory or disk: pip reads the metadata of each wheel itself."""
 
 
 def _pip(
@@ -230,8 +256,9 @@ def _pip(
     command = [
         *(
             sys.executable,
-            "-m",
-            "pip",
+            "-P",
+            "-c",
+            _BOUNDED,
             "--disable-pip-version-check",
             "--no-input",
             verb,

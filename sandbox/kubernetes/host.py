@@ -31,7 +31,7 @@ from typing import Final, Literal
 
 from iact.core.errors import ModuleLost, SandboxUnavailable, UsageError
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report
-from iact.sandbox import limits, owner, packages, reaper, socket_folder
+from iact.sandbox import limits, owner, reaper, socket_folder
 from iact.sandbox.catalogue import CatalogueModule
 from iact.sandbox.docker import image
 from iact.sandbox.docker.isolation import give
@@ -515,9 +515,9 @@ class KubernetesHost(Host[PodInstance]):
     async def _remove_temporary(self, place: Path) -> None:
         await in_thread(socket_folder.remove, place)
 
-    def _site(self, lines: Sequence[str], python: str, report: Report) -> Path | None:
-        """As for every host, but on the volume, where pods find it."""
-        return packages.site(self._data / "packages", lines, python, report) if lines else None
+    def _packages(self) -> Path:
+        """Not in a cache of this machine: on the volume, where pods find them."""
+        return self._data / "packages"
 
     def _place(
         self, start: ModuleStart, folder: Path, given: Given, temporary: Temporary | None

@@ -94,6 +94,11 @@ def test_what_the_policy_names_is_asked_of_nobody(tmp_path: Path, named: str) ->
     assert host.asked == [("numpy==2.1.3",)]
 
 
+def test_what_is_no_exact_version_is_refused_and_not_asked_about(tmp_path: Path) -> None:
+    host, _ = play(tmp_path, [deploy("numpy other>=1")], [])
+    assert host.asked == [("numpy", "other>=1")], "the catalogue refuses it"
+
+
 def test_a_module_without_packages_is_asked_of_nobody(tmp_path: Path) -> None:
     host, _ = play(tmp_path, ["```DEPLOY weather\nfine\n```"], [])
     assert host.asked == [()]
