@@ -81,7 +81,7 @@ class Unpacker:
         asked = json.dumps({"do": do, "wheels": names}).encode()
         options = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", _LONGEST)]
         async with grpc.aio.insecure_channel(self._target, options=options) as channel:
-            call = channel.unary_unary(unpack_inside.METHOD)
+            call = channel.unary_unary(unpack_inside.METHOD, None, None)
             try:
                 said = json.loads(await call(asked, timeout=within))
             except (grpc.RpcError, ValueError) as error:
