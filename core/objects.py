@@ -65,6 +65,16 @@ def objects(text: str) -> Iterator[dict[str, JSON]]:
             yield found
 
 
+def object_at(text: str, start: int) -> tuple[dict[str, JSON], int] | None:
+    """Read the object whose brace stands at `start`. Returns it and where it ends; None if it is none."""
+    found: dict[str, JSON] = {}
+    try:
+        end = _Reader(text).members(start + 1, found)
+    except _Stuck:
+        return None
+    return found, end
+
+
 def _strict(text: str) -> dict[str, JSON] | None:
     """The whole text as one object of strict JSON."""
     try:

@@ -140,15 +140,20 @@ def excerpt(text: str, room: int, variable: str = "") -> str:
     if len(text) <= room:
         return text
 
-    lines = text.split("\n")
-    whole = Selection(text, "", of=len(lines))
-    head = _lines_within(lines, room * 2 // 3)
-    tail = _lines_within(lines[::-1], room // 3)
-    shown = sum(map(len, lines[:head])) + sum(map(len, lines[len(lines) - tail :]))
+    # The ends of lines are looked up and counted: a text of millions of lines is not taken apart for each cut.
+    whole = Selection(text, "", of=text.count("\n") + 1)
+    head_end = text.rfind("\n", 0, room * 2 // 3 + 1)
+    tail_begin = text.find("\n", len(text) - room // 3 - 1) + 1
+    head = text.count("\n", 0, head_end) + 1
+    tail = text.count("\n", tail_begin) + 1
+    has_both = head_end >= 0 and tail_begin > 0
+    shown = head_end - head + len(text) - tail_begin - tail + 2
 
-    if head and tail and shown * 2 >= room:
-        notice = _lines_left_out(whole, lines, Range(head + 1, len(lines) - tail), variable)
-        parts = [*lines[:head], notice, *lines[len(lines) - tail :]]
+    if has_both and shown * 2 >= room:
+        proposed = text[head_end + 1 : min(tail_begin - 1, head_end + AT_ONCE + 3)]
+        behind = proposed.split("\n", _LINES_AT_ONCE)[:_LINES_AT_ONCE]
+        notice = _lines_left_out(whole, behind, Range(head + 1, whole.of - tail), variable)
+        parts = [text[:head_end], notice, text[tail_begin:]]
     else:
         begin, end = room * 2 // 3, len(text) - room // 3
         notice = _characters_left_out(whole, Range(begin + 1, end), len(text), variable)
@@ -216,7 +221,7 @@ def beginning(selected: Selection, room: int, variable: str) -> str:
 
     if selected.by_lines and head and shown * 2 >= room:
         left = Range(selected.first + head, last)
-        notice = _lines_left_out(selected, lines, left, variable)
+        notice = _lines_left_out(selected, lines[head : head + _LINES_AT_ONCE], left, variable)
         return "\n".join([*lines[:head], notice])
 
     if selected.by_lines:
@@ -243,13 +248,12 @@ def _left_out(noun: str, left: Range, of: str) -> str:
     return f"{noun}s {left.told()} of {of} are left out"
 
 
-def _lines_left_out(selected: Selection, lines: list[str], left: Range, variable: str) -> str:
-    """The notice about lines. `lines`: those selected, of which the first has the number `selected.first`."""
+def _lines_left_out(selected: Selection, behind: list[str], left: Range, variable: str) -> str:
+    """The notice about lines. `behind`: the first of the lines that are left out."""
     what = _left_out("line", left, f"{selected.of:,}")
     if not variable:
         return f"[… {what} …]"
 
-    behind = lines[left.first - selected.first : left.last - selected.first + 1][:_LINES_AT_ONCE]
     next_lines = Range(left.first, left.first + max(1, _lines_within(behind, AT_ONCE)) - 1)
     arguments = f"lines={next_lines}"
     if len(behind[0]) > AT_ONCE:

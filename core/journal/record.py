@@ -42,6 +42,9 @@ HEAD_END: Final = b" -->\n"
 _RESERVED: Final = frozenset({"n", "at", "kind", "agent", "step", "bytes", "prev", "wrapped", "seal"})
 MAX_HEADER: Final = 4 << 20
 MAX_BODY: Final = 256 << 20
+_READ_BY_LINE: Final = 32_768
+"""The most characters of a body whose blocks are read line by line."""
+
 _NAME: Final = 200
 """The most characters of a name that a heading shows."""
 
@@ -97,7 +100,13 @@ def _escape(text: str) -> str:
 
 
 def unbalanced(text: str) -> bool:
-    """Whether `text` leaves a block open that would take what follows: a fence, a comment, an element like `<pre>`."""
+    """Whether `text` leaves a block open that would take what follows: a fence, a comment, an element like `<pre>`.
+
+    A long text counts as one that may do so if it opens such a block: reading its lines takes longer than a session
+    can stand still.
+    """
+    if len(text) > _READ_BY_LINE:
+        return _OPENS.search(text) is not None or "\r" in text
     normal = text.replace("\r\n", "\n").replace("\r", "\n")
     if not _OPENS.search(normal):
         return False

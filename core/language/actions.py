@@ -19,6 +19,9 @@ from iact.core.records.ways import PLAN_WAYS
 FUNCTION: Final = r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}"
 """A pattern of the name of a module's function."""
 
+MOST_ACTIONS: Final = 256
+"""The most actions of one reply that are run. What stands behind them is left, and its agent is told so."""
+
 _DOTTED: Final = re.compile(FUNCTION)
 
 _IN_USE: Final = ("shell", "files", "python", "web", "docs", "sql", "git", "browser", "app", "a2a")
@@ -464,6 +467,11 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         """All names and aliases."""
         return tuple(self._specs)
+
+    @cached_property
+    def helped(self) -> frozenset[str]:
+        """What HELP may be asked about, in small letters: names, aliases, modules, and the language."""
+        return frozenset({"language", *self.modules, *(name.lower() for name in self.names)})
 
     def functions(self) -> Sequence[ActionSpec]:
         """The functions of modules, in their order of use."""

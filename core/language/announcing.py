@@ -25,6 +25,8 @@ def announces(text: str) -> bool:
     text = text.rstrip()
     if text.endswith((":", "：")):
         return True
-    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
+    # A longer last sentence announces nothing, so the end of the text decides.
+    end = text[-3 * _LONGEST :]
+    sentences = [sentence for sentence in _SENTENCE.split(end) if sentence.strip()]
     last = sentences[-1] if sentences else ""
     return len(last) <= _LONGEST and _ANNOUNCES.match(last) is not None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from iact.core.language import unread
@@ -90,6 +91,11 @@ _FEW: Final = 2
 _MEANT: Final = 6
 """The most words of a line that looks like an action although it is none."""
 
+_MOST_LINES: Final = 256
+"""The most lines and blocks of which it is tried whether they are actions: trying takes time, and few are named."""
+
+_NOT_BLANK: Final = re.compile(r"\S")
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -152,8 +158,13 @@ def line_of(text: str) -> Line | None:
     return Line(found["name"], rest, code, bold, listed=bool(marker.group().strip()))
 
 
-def runs(line: Line, text: str, registry: Registry, known: Known) -> bool:
-    """Whether a line of a reply is an action. `text`: the whole reply."""
+def called_in(text: str) -> frozenset[str]:
+    """The names of the children that a reply itself may create."""
+    return frozenset(match.group(1) for match in _CALLED.finditer(text))
+
+
+def runs(line: Line, registry: Registry, known: Known) -> bool:
+    """Whether a line of a reply is an action."""
     spec = registry.find(line.name)
     if not isinstance(spec, ActionSpec) or line.name in _WITH_BODY:
         return False
@@ -163,20 +174,18 @@ def runs(line: Line, text: str, registry: Registry, known: Known) -> bool:
     bound = read_action(spec, line.info, None, known.variables)
     if not isinstance(bound, Bound):
         return False
-    return not spec.core or _names_what_exists(line, text, registry, known, bound)
+    return not spec.core or _names_what_exists(line, registry, known, bound)
 
 
-def _names_what_exists(line: Line, text: str, registry: Registry, known: Known, bound: Bound) -> bool:
+def _names_what_exists(line: Line, registry: Registry, known: Known, bound: Bound) -> bool:
     names = str(bound.arguments.get("names", bound.arguments.get("name", ""))).replace(",", " ").split()
     match line.name:
         case ANSWER.name:
             return not line.rest
         case HELP.name:
-            there = {"language", *registry.modules, *(name.lower() for name in registry.names)}
-            return all(name.lower() in there for name in names)
+            return all(name.lower() in registry.helped for name in names)
         case WAIT.name | QUERY.name:
-            called = {match.group(1) for match in _CALLED.finditer(text)}
-            return all(name in {"any", "all", *known.children, *called} for name in names)
+            return all(name in {"any", "all"} or name in known.children for name in names)
         case SHOW.name:
             ranged = bool({"lines", "chars"} & bound.arguments.keys())
             return all(
@@ -192,23 +201,38 @@ def _names_what_exists(line: Line, text: str, registry: Registry, known: Known, 
             return False
 
 
-def is_heading(line: Line, behind: str) -> bool:
-    """Whether a line is rather the heading of what stands `behind` it: it is bold, or has a text right below it."""
-    if line.rest or line.code or not _is_text(behind.lstrip()):
+def is_heading(line: Line, text: str, end: int) -> bool:
+    """Whether a line that ends at `end` is rather the heading of what stands behind it: it is bold, or has a text right
+    below it."""
+    if line.rest or line.code:
         return False
-    return line.bold or not behind.startswith("\n")
+
+    below = _NOT_BLANK.search(text, end)
+    if below is None or not _is_text(_line_at(text, below.start())):
+        return False
+    return line.bold or not text.startswith("\n", end)
 
 
-def is_in_paragraph(line: Line, before: str, behind: str) -> bool:
-    """Whether a line stands among the lines of a sentence."""
-    above = before.removesuffix("\n").rpartition("\n")[2]
-    return not line.code and not line.listed and _is_text(above) and _is_text(behind)
+def is_in_paragraph(line: Line, text: str, start: int, end: int) -> bool:
+    """Whether the line `text[start:end]` stands among the lines of a sentence."""
+    if line.code or line.listed:
+        return False
+
+    above_ends = start - 1 if text.startswith("\n", start - 1) and start > 0 else start
+    above = text[text.rfind("\n", 0, above_ends) + 1 : above_ends]
+    return _is_text(above) and _is_text(_line_at(text, end))
 
 
-def _is_text(text: str) -> bool:
-    """Whether a text begins with a line that is neither empty nor a fence nor an action."""
-    first = text.partition("\n")[0].strip()
-    return bool(first) and not first.startswith(("```", "~~~")) and line_of(first) is None
+def _line_at(text: str, start: int) -> str:
+    """The line of a text from `start` on, without its end."""
+    end = text.find("\n", start)
+    return text[start : end if end >= 0 else len(text)]
+
+
+def _is_text(line: str) -> bool:
+    """Whether a line is neither empty nor a fence nor an action."""
+    written = line.strip()
+    return bool(written) and not written.startswith(("```", "~~~")) and line_of(written) is None
 
 
 def left(text: str, blocks: Sequence[Block], registry: Registry) -> tuple[str, ...]:
@@ -222,26 +246,36 @@ def left(text: str, blocks: Sequence[Block], registry: Registry) -> tuple[str, .
     if whole:
         return whole
 
-    sure, found = [block.info for block in blocks if _is_in_small_letters(block, registry)], list[str]()
+    in_small_letters = (block for block in blocks if _is_named_in_small_letters(block, registry))
+    sure = [block.info for block in islice(in_small_letters, _MOST_LINES) if _can_be_bound(block, registry)]
+    found: list[str] = []
     if not may_stand_in(text):
         return tuple(dict.fromkeys(sure))
 
+    text_begins = text.lstrip()[:_LONGEST]
+    without_body = 0
     for piece in unread.outside(text, blocks):
         quoted, in_list = False, False
-        lines = piece.split("\n")
-        for number, written in enumerate(lines):
+        end = 0
+        for written in piece.split("\n"):
+            end = min(end + len(written) + 1, len(piece))
             quoted = written.lstrip().startswith(">") or (quoted and bool(written.strip()))
             in_list = _goes_on(in_list, written)
             indented = written.startswith(("    ", "\t")) and not in_list
             line = None if quoted or indented else line_of(written)
-            behind = "\n".join(lines[number + 1 :])
-            is_first = text.lstrip().startswith(written.lstrip())
+            if line is None:
+                if written.strip() and not acts:
+                    found.clear()
+                continue
 
-            if line is not None and _has_its_body_below(line, registry, behind, is_first=is_first):
+            without_body += line.name in _WITH_BODY
+            is_first = text_begins.startswith(written.lstrip())
+            tried = without_body <= _MOST_LINES
+            if tried and _has_its_body_below(line, registry, piece, end, is_first=is_first):
                 sure.append(line.info)
-            elif line is not None and _looks_meant(line, registry, behind):
+            elif _looks_meant(line, registry, piece, end):
                 found.append(line.info)
-            elif written.strip() and not acts:
+            elif not acts:
                 found.clear()
     return tuple(dict.fromkeys([*sure, *found]))
 
@@ -310,15 +344,21 @@ def _without_marks(line: str) -> str:
     return inside
 
 
-def _is_in_small_letters(block: Block, registry: Registry) -> bool:
-    """Whether a block is an action but for its name, which is not in capitals."""
+def _is_named_in_small_letters(block: Block, registry: Registry) -> bool:
+    """Whether a block has the name of an action of the core, but not in capitals."""
     name = block.info.split(None, 1)[0] if block.info else ""
     spec = registry.find(name.upper())
-    if block.action or not isinstance(spec, ActionSpec) or spec.name not in _ALONE | _WITH_BODY:
-        return False
+    return not block.action and isinstance(spec, ActionSpec) and spec.name in _ALONE | _WITH_BODY
+
+
+def _can_be_bound(block: Block, registry: Registry) -> bool:
+    """Whether such a block is an action but for its name."""
+    spec = registry.find(block.info.split(None, 1)[0].upper())
     if spec is PLAN:
         return _PLAN_BELOW.match(block.body) is not None
-    return isinstance(read_action(spec, block.info, block.body or None, {}), Bound)
+    return isinstance(spec, ActionSpec) and isinstance(
+        read_action(spec, block.info, block.body or None, {}), Bound
+    )
 
 
 def _without_plain_fences(text: str, blocks: Sequence[Block]) -> str:
@@ -342,20 +382,24 @@ def _only_lines(text: str, registry: Registry) -> tuple[str, ...]:
         bound = isinstance(read_action(spec, first, body, {}), Bound)
         return (first,) if bound and not _ENDS_SENTENCE.fullmatch(first) else ()
 
-    found = [line_of(line) for line in written]
-    lines = [
-        line.info for line in found if line is not None and isinstance(registry.find(line.name), ActionSpec)
-    ]
-    return tuple(dict.fromkeys(lines)) if len(lines) == len(written) else ()
+    lines = dict[str, None]()
+    for text_of_line in written:
+        line = line_of(text_of_line)
+        if line is None or not isinstance(registry.find(line.name), ActionSpec):
+            return ()
+        lines[line.info] = None
+    return tuple(lines)
 
 
-def _has_its_body_below(line: Line, registry: Registry, behind: str, *, is_first: bool) -> bool:
-    """Whether a line is the first of an action with a body, and only the fences are missing."""
+def _has_its_body_below(line: Line, registry: Registry, piece: str, end: int, *, is_first: bool) -> bool:
+    """Whether a line that ends at `end` is the first of an action with a body, and only the fences are missing."""
     spec = registry.find(line.name)
-    if line.name not in _WITH_BODY or not isinstance(spec, ActionSpec) or not behind.strip():
+    if line.name not in _WITH_BODY or not isinstance(spec, ActionSpec):
+        return False
+    if _NOT_BLANK.search(piece, end) is None:
         return False
     if line.name == PLAN.name:
-        return _PLAN_BELOW.match(behind) is not None
+        return _PLAN_BELOW.match(piece, end) is not None
     if not is_first and "=" not in line.rest:
         return False
     return isinstance(read_action(spec, line.info, "x", {}), Bound)
@@ -369,10 +413,10 @@ def _goes_on(in_list: bool, line: str) -> bool:
     return in_list and (not line.strip() or line[0] in " \t")
 
 
-def _looks_meant(line: Line, registry: Registry, behind: str) -> bool:
-    """Whether a line was rather meant as an action than as a sentence, or as the name of one."""
+def _looks_meant(line: Line, registry: Registry, piece: str, end: int) -> bool:
+    """Whether a line that ends at `end` was rather meant as an action than as a sentence, or as the name of one."""
     spec = registry.find(line.name)
-    if not isinstance(spec, ActionSpec) or is_heading(line, behind):
+    if not isinstance(spec, ActionSpec) or is_heading(line, piece, end):
         return False
     if line.code:
         return bool(line.rest) or (spec.core and not line.listed)

@@ -18,15 +18,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from iact.core.language.unread import PYTHONS
-from iact.core.objects import objects
+from iact.core.objects import object_at, objects
 from iact.core.ports import JSON
 
 _JSON: Final = json.JSONDecoder(strict=False)
 _NAMED: Final = r"[A-Za-z_][\w./:-]{0,120}"
 _BAR: Final = "[|｜]"
 _LOW: Final = "[_▁]"
-_LONGEST: Final = 200_000
+LONGEST: Final = 200_000
 """The longest call that is read, in characters."""
+
+_LONGEST_LINE: Final = 32_768
+"""How far into a line a mark is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ SIGN: Final = r"[<\[{]|Action:|to=function"
 
 _SIGN: Final = re.compile(SIGN)
 _CLOSINGS: Final = {form.closing: re.compile(form.closing) for form in FORMS if form.closing}
+_CLOSED_BY: Final = {mark: re.compile(rf"[ \t\r\n`;]*(?:{mark})") for mark in _CLOSINGS}
+"""The same, where only signs that say nothing stand between a call and its closing mark."""
 
 INVENTED: Final = re.compile(
     r"^[ \t]*(?:</?tool_(?:response|result|output)s?\b|</?function_(?:results?|response|output)s?\b|<result>"
@@ -119,15 +124,20 @@ def opens_in(line: str) -> int | None:
 
     Marks that are used for other things, too, count at the beginning of a line only.
     """
+    line = line[:_LONGEST_LINE]
     if not _SIGN.search(line):
         return None
 
     first = len(line) - len(line.lstrip(" \t"))
+    backticks, counted = 0, 0
     for match in _OPENINGS.finditer(line):
         known = FORMS[_number(match)].known
         if match.start() != first and not known:
             continue
-        if line.count("`", 0, match.start()) % 2 == 0:
+
+        backticks += line.count("`", counted, match.start())
+        counted = match.start()
+        if backticks % 2 == 0:
             return match.start()
     return None
 
@@ -139,7 +149,7 @@ def read_at(text: str, start: int) -> FoundCalls | None:
         return None
 
     form = FORMS[_number(match)]
-    window = text[start : start + _LONGEST]
+    window = text[start : start + LONGEST]
     found = _react(window) if form.source == "ReAct" else _read(window, form, match.group())
     if found is None:
         return FoundCalls(start, start + len(match.group()), (), form) if form.known else None
@@ -160,9 +170,9 @@ def _read(window: str, form: Form, opening: str) -> tuple[tuple[ForeignCall, ...
         if taken is None:
             continue
         calls, end = taken
-        closing = _CLOSINGS[form.closing].search(window, end) if form.closing else None
-        if closing is not None and not window[end : closing.start()].strip(" \t\r\n`;"):
-            end = closing.end()
+        closed = _CLOSED_BY[form.closing].match(window, end) if form.closing else None
+        if closed is not None:
+            end = closed.end()
         return tuple(calls), end
     return None
 
@@ -370,7 +380,10 @@ def _object(window: str, at: int) -> tuple[dict[str, JSON], int] | None:
     try:
         found, end = _JSON.raw_decode(window, at)
     except (ValueError, RecursionError):
-        end = _balanced(window, at)
+        balanced = _balanced(window, at)
+        if balanced is None:
+            return object_at(window, at)
+        end = balanced
         found = next(objects(window[at:end]), None)
     return (found, end) if isinstance(found, dict) else None
 
@@ -378,14 +391,14 @@ def _object(window: str, at: int) -> tuple[dict[str, JSON], int] | None:
 _BRACES: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
-def _balanced(window: str, at: int) -> int:
-    """Where the braces that open here are closed, outside of strings; the end of the text if they are not."""
+def _balanced(window: str, at: int) -> int | None:
+    """Where the braces that open here are closed, outside of strings; None if they are not."""
     depth = 0
     for match in _BRACES.finditer(window, at):
         depth += {"{": 1, "}": -1}.get(match.group(), 0)
         if depth == 0:
             return match.end()
-    return len(window)
+    return None
 
 
 def _skip(window: str, at: int) -> int:
@@ -599,6 +612,8 @@ CALL_LANGUAGES: Final = frozenset(
 
 def calls_in_block(language: str, body: str) -> tuple[ForeignCall, ...]:
     """The calls that are the whole content of a code block; empty if it has any other."""
+    if len(body) > LONGEST:
+        return ()
     if language in PYTHONS or language == "tool_code":
         found = python_calls(body)
         if found or language in PYTHONS:

@@ -301,6 +301,11 @@ def unclosed(action: str, fence: str, inside: Sequence[str] = (), *, cut_off: bo
     )
 
 
+def too_many_actions(most: int) -> str:
+    """For a reply with more actions than are run."""
+    return note(f"Only the first {most} actions of your message were run; those behind them were left out.")
+
+
 def cut_off() -> str:
     """For a reply that went on as only the system writes."""
     return note(

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from iact.core.language import bare, foreign, unread
-from iact.core.language.actions import ANSWER, ActionSpec, Registry
+from iact.core.language.actions import ANSWER, MOST_ACTIONS, ActionSpec, Registry
 from iact.core.language.bare import Known
 from iact.core.language.containers import BULLET, IN_LIST
 from iact.core.language.foreign import ForeignCall, FoundCalls, resolver
@@ -42,11 +42,22 @@ _MARKED: Final = re.compile(rf"{foreign.SIGN}|^{_ITEM.pattern}", re.MULTILINE)
 _MARKED_OR_BARE: Final = re.compile(rf"{_MARKED.pattern}|{bare.ANYWHERE.pattern}", re.MULTILINE)
 """The same, and lines that may be an action without a fence."""
 
+_QUOTES: Final = re.compile(r"^[^\S\n]*>", re.MULTILINE)
+
 _CODE: Final = SHELLS | PYTHONS | {"tool", "tool_code", "tool_call", "action", "act"}
 """Languages of blocks that are meant to be run if the name of an action stands with them."""
 
 _MOST: Final = 200
-"""The most marks of other forms that are read in one reply: reading one may take the whole text."""
+"""The most marks of other forms that are read in one reply."""
+
+_IN_VAIN: Final = 4
+"""How many times its length is read of a reply in vain, for calls in other forms and for the ends of blocks in lists."""
+
+_LEAST_IN_VAIN: Final = 1_000_000
+"""How many characters may be read in vain however short a reply is."""
+
+_MOST_PIECES: Final = 2 * MOST_ACTIONS
+"""After how many pieces no more are looked for. They would not be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +142,19 @@ class _Reader:
     def __init__(self, text: str, registry: Registry, known: Known | None = None) -> None:
         self._text = text
         self._registry = registry
-        self._known = known if known is not None and bare.may_stand_in(text) else None
+        self._known: Known | None = None
+        if known is not None and bare.may_stand_in(text):
+            self._known = replace(known, children={*known.children, *bare.called_in(text)})
         self._marked = _MARKED if self._known is None else _MARKED_OR_BARE
         self._doubtful = len(text) if self._known is None else _doubtful_from(text, registry)
         self._writer = CallWriter()
         self._scanner = Scanner(registry.is_action)
         self._base = 0  # where the text begins that the scanner reads
         self._in_list = False
+        self._quotes = _Quotes(text)
         self._tried = 0
+        self._may_be_in_vain = _IN_VAIN * len(text) + _LEAST_IN_VAIN
+        """How many characters may still be read for calls and blocks that are none."""
         self._pieces: list[_Piece] = []
         self._acted = 0  # where the last action block ends that needs no rewriting
         self.unknown: list[FoundCalls] = []
@@ -170,8 +186,11 @@ class _Reader:
         return [
             FoundCalls(piece.start, piece.end, piece.calls, foreign.FORMS[-1])
             for piece in self._pieces
-            if piece.calls and piece not in accepted and not unread.is_example(self._text[: piece.start])
+            if piece.calls and piece not in accepted and not self._is_example(piece)
         ]
+
+    def _is_example(self, piece: _Piece) -> bool:
+        return unread.is_example(self._text[max(piece.start - unread.LONGEST_HINT, 0) : piece.start])
 
     def read(self) -> None:
         """Read the text to its end."""
@@ -203,7 +222,7 @@ class _Reader:
         end = self._text.find("\n", start)
         end = end + 1 if end >= 0 else len(self._text)
         line = self._text[start:end]
-        if not self._scanner.inside:
+        if not self._scanner.inside and len(self._pieces) < _MOST_PIECES:
             after = self._listed(start, line)
             if after is None:
                 after = self._bare(start, line, end)
@@ -233,10 +252,14 @@ class _Reader:
         if not item and not (self._in_list and match["before"]):
             return None
 
+        if self._may_be_in_vain <= 0:
+            return None
+
         name = match["info"].split(None, 1)[0] if match["info"].strip() else ""
         acts = bool(name) and self._registry.is_action(name)
         body, after = self._body(start + len(line), match["mark"], acts=acts)
         if after is None:
+            self._may_be_in_vain -= len(self._text) - start
             return None
         self._in_list = True
         lines = [_outdented(text, len(match["before"].expandtabs(4))) for text in body]
@@ -273,16 +296,16 @@ class _Reader:
 
     def _bare(self, start: int, line: str, end: int) -> int | None:
         """Read an action that is this line alone. Returns where it ends; None if it is none."""
-        if self._known is None or start >= self._doubtful or self._is_quoted(start):
+        if self._known is None or start >= self._doubtful:
             return None
         in_list = self._goes_on_with_list(line)
         indented = line.startswith(("    ", "\t")) and not in_list
         written = None if indented else bare.line_of(line.rstrip("\n"))
-        if written is None or bare.is_heading(written, self._text[end:]):
+        if written is None or self._quotes.holds(start):
             return None
-        if bare.is_in_paragraph(written, self._text[:start], self._text[end:]):
+        if bare.is_heading(written, self._text, end) or bare.is_in_paragraph(written, self._text, start, end):
             return None
-        if not bare.runs(written, self._text, self._registry, self._known):
+        if not bare.runs(written, self._registry, self._known):
             return None
 
         self._in_list = in_list
@@ -292,16 +315,12 @@ class _Reader:
         self._pieces.append(_Piece(start, end, block(written.info, None), last=not is_core))
         return end
 
-    def _is_quoted(self, start: int) -> bool:
-        """Whether a line belongs to the quote above it."""
-        paragraph = self._text[:start].rpartition("\n\n")[2]
-        return any(line.lstrip().startswith(">") for line in paragraph.split("\n"))
-
     # --- other forms ----------------------------------------------------------------------------
 
     def _foreign(self, start: int, line: str) -> int | None:
         """Read calls in another form that begin in a line. Returns where they end; None if there are none."""
-        at = foreign.opens_in(line) if self._tried < _MOST else None
+        more = self._tried < _MOST and self._may_be_in_vain > 0
+        at = foreign.opens_in(line) if more else None
         if at is None or _FENCE.match(line):
             return None  # what opens a block says what it is, and holds no call
         self._tried += 1
@@ -309,10 +328,13 @@ class _Reader:
         if indented or line.lstrip().startswith(">"):
             return None
         found = foreign.read_at(self._text, start + at)
+        if found is None or not found.calls:
+            self._may_be_in_vain -= min(len(self._text) - start - at, foreign.LONGEST)
         if found is None:
             return None
 
-        behind = self._text[found.end :].split("\n", 1)[0]
+        line_end = self._text.find("\n", found.end)
+        behind = self._text[found.end : line_end if line_end >= 0 else len(self._text)]
         in_sentence = bool(line[:at].strip()) and bool(behind.strip())
         blocks = "" if in_sentence else self._blocks(found.calls)
         if not blocks:
@@ -353,7 +375,7 @@ class _Reader:
         if found.action:
             self._acted = end
             return
-        if not found.closed:
+        if not found.closed or len(self._pieces) >= _MOST_PIECES:
             return
         self._code(start, end, found.info, found.body)
 
@@ -400,6 +422,29 @@ class _Reader:
         at_end = not rest.strip() or invented is not None
         acted = max([self._acted, *(piece.end for piece in self._pieces if not piece.last)])
         return [piece for piece in self._pieces if not piece.last or (at_end and piece.start >= acted)]
+
+
+class _Quotes:
+    """Finds which lines belong to a quote above them. Asked from the first line of a text to the last, it reads it
+    once.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._read = 0
+        self._in_quote = False
+        """Whether the paragraph that is read has a line that begins as a quote does."""
+
+    def holds(self, start: int) -> bool:
+        """Whether the paragraph up to the line at `start` begins as a quote, or goes on as one."""
+        # Two line ends are also found if the first of them was read before.
+        end = self._text.rfind("\n\n", max(self._read - 1, 0), start)
+        if end >= 0:
+            self._in_quote = False
+        begin = self._read if end < 0 else end + 2
+        self._in_quote = self._in_quote or _QUOTES.search(self._text, begin, start) is not None
+        self._read = max(start, self._read)
+        return self._in_quote
 
 
 def _doubtful_from(text: str, registry: Registry) -> int:

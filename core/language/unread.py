@@ -227,11 +227,8 @@ def unknown_name(blocks: Sequence[Block]) -> str:
     return ""
 
 
-_LAST_BLOCK: Final = re.compile(
-    rf"^{IN_LIST}" + r"(?P<mark>`{3,})[ \t]*(?P<language>[\w-]+)[^`\n]*\n"
-    r"(?:(?![ \t]*(?P=mark)[ \t]*$).*\n)*[ \t]*(?P=mark)[ \t]*\Z",
-    re.MULTILINE,
-)
+_OPENS_CODE: Final = re.compile(IN_LIST + r"(?P<mark>`{3,})[ \t]*(?P<language>[\w-]+)[^`\n]*")
+"""A line that opens a block and names its language, also in a list item."""
 
 
 def command_at_end(text: str, blocks: Sequence[Block]) -> str:
@@ -241,12 +238,29 @@ def command_at_end(text: str, blocks: Sequence[Block]) -> str:
     if blocks and not text[blocks[-1].end :].strip():
         language = "" if blocks[-1].action else blocks[-1].info
     elif text.rstrip().endswith("```"):
-        # The last lines decide, so that a long text costs little.
-        behind = text.rstrip()[blocks[-1].end if blocks else 0 :]
-        found = list(_LAST_BLOCK.finditer(behind))
-        language = found[-1]["language"] if found else ""
+        language = _language_of_last_block(text.rstrip()[blocks[-1].end if blocks else 0 :])
     word = language.split(None, 1)[0] if language.strip() else ""
     return word if word.lower() in RUNNERS else ""
+
+
+def _language_of_last_block(text: str) -> str:
+    """The language of the block of code that the last line of a text closes; empty if it names none.
+
+    The lines are read from the last one upwards, to the fence that would have closed the block before.
+    """
+    lines = text.split("\n")
+    mark = lines.pop().strip(" \t")
+    if mark.strip("`"):
+        return ""
+
+    language = ""
+    for line in reversed(lines):
+        if line.strip(" \t") == mark:
+            break
+        opening = _OPENS_CODE.fullmatch(line)
+        if opening is not None and opening["mark"] == mark:
+            language = opening["language"]
+    return language
 
 
 _FENCED: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]+)", re.MULTILINE)
@@ -270,13 +284,17 @@ _EXAMPLE: Final = re.compile(
     r"|Beispiel|z\. ?B|etwa|später|selbst)\b",
     re.IGNORECASE,
 )
+LONGEST_HINT: Final = 2_000
+"""How many characters before a block may say that it is an example."""
+
 _MOST_LINES: Final = 5
 """The most lines of a block that was probably meant to be run; a longer one is shown, or kept in a file."""
 
 
 def is_example(before: str) -> bool:
     """Whether a text says of what stands behind it that it is an example."""
-    return _EXAMPLE.search(before.rstrip().rpartition("\n")[2]) is not None
+    end = before[-LONGEST_HINT:].rstrip()
+    return _EXAMPLE.search(end.rpartition("\n")[2]) is not None
 
 
 def passed_over(text: str, blocks: Sequence[Block], registry: Registry) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Final, TypeVar
 
 _MENTION: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?!\w)")
@@ -174,6 +174,9 @@ def mentions(text: str, table: Mapping[str, Named]) -> dict[str, Named]:
 
 _NUMBERED: Final = re.compile(r"(.+)_\d+")
 _CODE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_MOST_NAMES: Final = 64
+"""The most names of a text that are looked for in a table. Each is compared with all that is in it."""
+
 _LONG_ENOUGH: Final = 3
 """The fewest letters of a name that is probably a variable's although none is like it."""
 
@@ -189,9 +192,11 @@ def misnamed(text: str, table: Mapping[str, Named], *, in_code: bool = True) -> 
         return {}
     prose = _CODE.sub("", text)
     found: dict[str, str] = {}
-    for name in dict.fromkeys(match.group(1) for match in _MENTION.finditer(text)):
-        if name in table or name != name.lower() or name.startswith("_"):
-            continue
+    mentioned = dict.fromkeys(match.group(1) for match in _MENTION.finditer(text))
+    unknown = (
+        name for name in mentioned if name not in table and name == name.lower() and not name.startswith("_")
+    )
+    for name in islice(unknown, _MOST_NAMES):
         is_in_prose = f"${name}" in prose
         nearest = _nearest(name, table) if is_in_prose or in_code else ""
         if nearest or (len(name) >= _LONG_ENOUGH and is_in_prose):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from iact.core.context.tokens import estimate
+from iact.core.language.actions import Registry
 from iact.core.language.bare import Known, may_stand_in
 from iact.core.language.rewriting import in_our_language, is_plain
 from iact.core.language.scanner import Cut, Scan, Scanner, scan
@@ -31,8 +34,10 @@ from iact.core.session.events import Delta
 from iact.core.session.live import Live
 from iact.core.session.model_calls import ModelCall
 from iact.core.session.scheduler import StopReason
+from iact.core.session.streamed_text import StreamedText
 from iact.core.tree.agent import Agent
 from iact.core.tree.prepared_context import PreparedContext
+from iact.core.tree.replies import ReplyText
 from iact.core.tree.window import reply_limit
 
 _UNWRITTEN: Final = 32
@@ -48,6 +53,65 @@ TOO_LONG: Final = "The model wrote more than 2 MB. Its reply ends there, and wha
 
 _THOUGHT: Final = 20_000
 """How many characters of a model's reasoning are kept."""
+
+
+_READ_AT_ONCE: Final = 16_384
+"""The most characters of a reply that are read where everything else waits for it: a few milliseconds."""
+
+_READERS: Final = ThreadPoolExecutor(1, thread_name_prefix="iact-replies")
+"""Where longer replies are read. One thread, so that they take turns with everything else and not with each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The text of a reply, and all that decides how it is read."""
+
+    text: str
+    scanner: Scanner = field(compare=False)
+    """Where its blocks are, by the actions that there were when it began."""
+    registry: Registry
+    same_actions: bool
+    """Whether these are still the actions that there were when it began."""
+    known: Known | None
+    """What actions without a fence may name; None where the journal's format has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Understood:
+    """A reply that was read."""
+
+    scanned: Scan
+    """The part that counts, in our language, and the blocks in it."""
+    reply: ReplyText
+    left_out: int
+    """How many characters at its end don't count, because they invent a result in another form."""
+
+
+def _read(written: _Written) -> _Understood:
+    """Read a reply. Takes time in proportion to it."""
+    text, registry = written.text, written.registry
+    scanned = written.scanner.result()
+    known = written.known if may_stand_in(text) else None
+    if written.same_actions and known is None and is_plain(text, scanned.blocks):
+        return _Understood(scanned, ReplyText(text, scanned.blocks, registry), 0)
+
+    rewritten = in_our_language(text, registry, known)
+    if written.same_actions and rewritten.text == text:
+        return _Understood(scanned, ReplyText(text, scanned.blocks, registry), 0)
+
+    # In another form, an invented result is seen only now.
+    scanned = scan(rewritten.text, registry.is_action)
+    left_out = len(rewritten.text.rstrip()) - len(scanned.kept)
+    if rewritten.cut:
+        left_out = max(left_out, 1)
+    return _Understood(scanned, ReplyText(scanned.kept, scanned.blocks, registry), left_out)
+
+
+def _read_all(written: _Written) -> _Understood:
+    """Read a long reply, with everything that may be asked about it."""
+    understood = _read(written)
+    understood.reply.find_all()
+    return understood
 
 
 class RunningReply:
@@ -82,11 +146,13 @@ class RunningReply:
         self._first: float | None = None
         self._finish: Literal["stop", "length", "cut"] = "stop"
         self._usage: Usage | None = None
-        self._reasoning = ""
+        self._reasoning = StreamedText()
         self._written = 0
         """The characters that came and count, reasoning included."""
         self.too_long = False
         """Whether more came than a reply may have, and the rest was dropped."""
+        self._ahead: tuple[_Written, _Understood] | None = None
+        """What was read in a thread, and what came of it."""
         self._unproven = False
         self._left_out = 0
         self._asking = ModelCall(live, agent.path)
@@ -97,31 +163,40 @@ class RunningReply:
         """Everything that was written."""
         return self._scanner.text
 
-    def scanned(self) -> Scan:
-        """The part that counts, in our language, and the blocks in it."""
-        kept = self._scanner.kept
-        self._left_out = len(self.text) - len(kept) if self._finish == "cut" else 0
+    def understood(self) -> _Understood:
+        """The part that counts, in our language."""
+        written = self._written_now()
+        if self._ahead is not None and self._ahead[0] == written:
+            understood = self._ahead[1]
+        else:
+            understood = _read(written)
 
-        same_actions = self._live.tree.stamp(self.agent) == self.stamp
-        scanned = self._scanner.result()
-        known = None
-        if self._live.tree.follows_1_3 and may_stand_in(kept):
-            known = Known(self.agent.children, self.prepared.table)
-        if same_actions and known is None and is_plain(kept, scanned.blocks):
-            return scanned
-
-        registry = self._live.tree.registry(self.agent.path)
-        rewritten = in_our_language(kept, registry, known)
-        if same_actions and rewritten.text == kept:
-            return scanned
-
-        # In another form, an invented result is seen only now.
-        scanned = scan(rewritten.text, registry.is_action)
-        left_out = len(rewritten.text.rstrip()) - len(scanned.kept)
-        if rewritten.cut or left_out:
+        self._left_out = len(self.text) - len(written.text) if self._finish == "cut" else 0
+        if understood.left_out:
             self._finish = "cut"
-            self._left_out += max(left_out, 1)
-        return scanned
+            self._left_out += understood.left_out
+        return understood
+
+    def _written_now(self) -> _Written:
+        live, agent = self._live, self.agent
+        known: Known | None = None
+        if live.tree.follows_1_3:
+            known = Known(frozenset(agent.children), self.prepared.table)
+        return _Written(
+            self._scanner.kept,
+            self._scanner,
+            registry=live.tree.registry(agent.path),
+            same_actions=live.tree.stamp(agent) == self.stamp,
+            known=known,
+        )
+
+    async def _read_ahead(self) -> None:
+        """Read a long reply in a thread. Everything else goes on meanwhile."""
+        if self._summarizes or self._written <= _READ_AT_ONCE:
+            return
+        written = self._written_now()
+        understood = await asyncio.get_running_loop().run_in_executor(_READERS, _read_all, written)
+        self._ahead = written, understood
 
     def stop(self, reason: StopReason, why: str) -> None:
         """Stop the reply; what was written is recorded as discarded."""
@@ -144,12 +219,14 @@ class RunningReply:
             ModelError: the model failed.
         """
         live, agent = self._live, self.agent
-        live.writing[agent.path] = live.thinking[agent.path] = ""
+        live.writing[agent.path] = StreamedText()
+        live.thinking[agent.path] = self._reasoning
         live.changed()
         try:
             async with self._scope:
                 with self._asking:
                     await self._stream(model, messages)
+                await self._read_ahead()
                 # Models write while the disk does: a slow disk must slow down the agent, and not just lengthen a queue.
                 await live.journal.durable(agent.record - _UNWRITTEN)
         except TimeoutError:
@@ -207,7 +284,7 @@ class RunningReply:
             return False
         if self._first is None:
             self._first = live.clock.monotonic()
-        live.writing[agent.path] += text
+        live.writing[agent.path].add(text)
         self._written += len(text)
         live.publish(Delta(agent.path, text))
         events = self._scanner.feed(text)  # most pieces contain none
@@ -218,9 +295,8 @@ class RunningReply:
 
     def _think(self, text: str) -> None:
         """Take the next piece of the model's reasoning."""
-        self._reasoning += text
+        self._reasoning.add(text)
         self._written += len(text)
-        self._live.thinking[self.agent.path] = self._reasoning
         self._live.publish(Delta(self.agent.path, text, thought=True))
 
     def _restart(self) -> None:
@@ -232,7 +308,8 @@ class RunningReply:
     def _void(self) -> None:
         """Discard what came so far."""
         live, agent = self._live, self.agent
-        live.writing[agent.path] = live.thinking[agent.path] = self._reasoning = ""
+        live.writing[agent.path].clear()
+        self._reasoning.clear()
         self._written = 0
         self._scanner, self._finish = Scanner(self._is_action), "stop"
         live.publish(Delta(agent.path, "", restart=True))
@@ -253,7 +330,7 @@ class RunningReply:
             finish=self._finish,
             notes=dict(prepared.notes) or None,
             full=prepared.full,
-            reasoning=_shown(self._reasoning),
+            reasoning=_shown(self._reasoning.text),
             waits=tuple(self._asking.waits),
             cut=self._left_out,
         )
@@ -263,7 +340,7 @@ class RunningReply:
         usage = self._usage
         if usage is None:
             prompt = self._live.tree.tokens(self.agent, self.prepared.newest)
-            written = estimate(self._reasoning + self.text)
+            written = estimate(self._reasoning.text + self.text)
             return Tokens(prompt=prompt, cached=0, completion=written, estimated=True)
         return Tokens(
             prompt=usage.prompt_tokens,

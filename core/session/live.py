@@ -22,6 +22,7 @@ from iact.core.records.session import Close
 from iact.core.records.session import Notice as NoticeContent
 from iact.core.session.events import Activity, Delta, Event, NoticeEvent, RecordAppended, TreeChanged
 from iact.core.session.printed import Printed
+from iact.core.session.streamed_text import StreamedText
 from iact.core.session.view import node_views
 from iact.core.session.watch import Watcher
 from iact.core.tree.agent import Agent
@@ -44,9 +45,9 @@ class Live:
         """How many records the journal had when it was opened."""
         self.failure: IactError | None = None
         self.closed = False
-        self.writing: dict[str, str] = {}
+        self.writing: dict[str, StreamedText] = {}
         """What each agent's model has written so far in the current generation."""
-        self.thinking: dict[str, str] = {}
+        self.thinking: dict[str, StreamedText] = {}
         """What each agent's model has thought so far in the current generation."""
         self._activities: dict[str, Activity] = {}
         self.printed: dict[int, Printed] = {}
@@ -112,9 +113,8 @@ class Live:
     def watch(self) -> Watcher:
         """A new watcher. It first receives the text that agents are writing at this moment, and what their models are
         doing."""
-        texts = {**self.thinking, **self.writing}
-        first: list[Event] = [Delta(agent, self.writing.get(agent, ""), restart=True) for agent in texts]
-        first += [Delta(agent, text, thought=True) for agent, text in self.thinking.items() if text]
+        first: list[Event] = [Delta(agent, text.text, restart=True) for agent, text in self.writing.items()]
+        first += [Delta(agent, text.text, thought=True) for agent, text in self.thinking.items() if text]
         first += self._activities.values()
         return Watcher(self._watchers, tuple(first))
 

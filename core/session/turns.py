@@ -306,14 +306,22 @@ class Turns:
             # The available functions changed while the model wrote its first reply: it must see them.
             generation.discard("changed")
             return
-        scanned = generation.scanned()
+        understood = generation.understood()
+        scanned = understood.scanned
         text = scanned.kept
         interrupted = agent.caller != "user" and any(
             message.kind == "intervention" and message.n not in prepared.took for message in agent.mail.inbox
         )
         told = generation.told()
         read = read_reply(
-            tree, agent, text, scanned.blocks, told, table=prepared.table, interrupted=interrupted
+            tree,
+            agent,
+            text,
+            scanned.blocks,
+            told,
+            table=prepared.table,
+            interrupted=interrupted,
+            reply=understood.reply,
         )
         tree.foreseen[agent.path] = Foreseen(tree.stamp(agent), prepared, scanned, read)
         if prepared.last:

@@ -11,6 +11,10 @@ from iact.core.errors import IactError
 from iact.core.session.events import Delta, Event, OutputEvent, TreeChanged
 
 _LIMIT: Final = 4096
+"""The most events that wait for a watcher."""
+
+_JOINED: Final = 65_536
+"""From how many characters on no more text is added to an event that waits. Each addition copies all of it."""
 
 
 class Lagging(IactError):
@@ -77,12 +81,12 @@ class Watcher:
             case Delta(agent, text, first, kind), Delta(other, more, False, same) if (agent, kind) == (
                 other,
                 same,
-            ):
+            ) and len(text) < _JOINED:
                 joined = Delta(agent, text + more, first, kind)
             case OutputEvent(agent, call, text), OutputEvent(other, same, more) if (agent, call) == (
                 other,
                 same,
-            ):
+            ) and len(text) < _JOINED:
                 joined = OutputEvent(agent, call, text + more)
             case TreeChanged(), TreeChanged():
                 joined = event

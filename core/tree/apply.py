@@ -150,7 +150,7 @@ from iact.core.tree.mail import Incoming
 from iact.core.tree.notes import choose_notes, documented
 from iact.core.tree.plan_run import BUG
 from iact.core.tree.recall import labels_in, lines_in
-from iact.core.tree.replies import read_reply
+from iact.core.tree.replies import first_actions, read_reply
 from iact.core.tree.spawns import expect_spawn
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import room_for
@@ -517,7 +517,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
                 read.held not in ("unread", "thoughts"),
                 "holds what its agent is asked about first",
             )
-        for block in blocks:
+        for block in first_actions(blocks) if tree.follows_1_3 else blocks:
             name_block(agent, block)
     chronicle.note_answer(agent, record, reply)
     agent.actions, agent.answer = [], None
@@ -526,7 +526,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     )
     agent.guards.ended = ""
     agent.ended = _short_of(reply)
-    why = _why_cancelled(tree, agent, record.body)
+    why = _why_cancelled(tree, agent, record.body) if status == "cancelled" else ""
     stopped = agent.stopped
     agent.forked = agent.stopped = False
     if status == "cancelled":

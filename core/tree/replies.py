@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from iact.core.language import bare, labels, unread
@@ -17,6 +19,7 @@ from iact.core.language.actions import (
     ANSWER,
     HELP,
     LOAD,
+    MOST_ACTIONS,
     QUERY,
     RECALL,
     SHOW,
@@ -26,7 +29,7 @@ from iact.core.language.actions import (
 )
 from iact.core.language.announcing import announces
 from iact.core.language.foreign import resolver
-from iact.core.language.rewriting import calls_left, is_plain
+from iact.core.language.rewriting import CallsLeft, calls_left, is_plain
 from iact.core.language.scanner import Block
 from iact.core.language.variables import Value, misnamed
 from iact.core.records.dialogue import Generation, Held
@@ -47,6 +50,103 @@ _TEXTS: Final = frozenset(
 """Names of parameters whose body is a text that is kept or sent. Other bodies are programs."""
 
 
+class ReplyText:
+    """What the text of a reply says by itself, whatever was said before it. Each part is found when it is asked for.
+
+    Finding all of it takes time in proportion to the text. The session finds it in a thread if the text is long
+    (`find_all`); the fold, which is asked later, is then given what was found.
+    """
+
+    def __init__(self, text: str, blocks: Sequence[Block], registry: Registry) -> None:
+        self.text: Final = text
+        self.blocks: Final = with_expected(blocks, registry)
+        self.registry: Final = registry
+
+    def find_all(self) -> None:
+        """Find everything that `read_reply` may ask for."""
+        if not self.is_plain:
+            _ = self.calls_left, self.unknown_block
+        _ = self.lines, self.quoted, self.commands, self.almost, self.passed_over, self.prose, self.names
+
+    @cached_property
+    def acts(self) -> bool:
+        """Whether it holds an action."""
+        return any(block.action for block in self.blocks)
+
+    @cached_property
+    def names(self) -> AbstractSet[str]:
+        """The names of its actions that exist."""
+        specs = [self.registry.find(_name(block)) for block in self.blocks if block.action]
+        return {spec.name for spec in specs if isinstance(spec, ActionSpec)}
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether nothing in it can mean an action but its action blocks."""
+        return is_plain(self.text, self.blocks)
+
+    @cached_property
+    def prose(self) -> str:
+        """It without its action blocks."""
+        return unread.prose(self.text, self.blocks)
+
+    @cached_property
+    def closed_early(self) -> int | None:
+        """The first action block whose body probably goes on behind the fence that closed it."""
+        return unread.closed_early(self.text, self.blocks, writes=lambda block: _writes(block, self.registry))
+
+    @cached_property
+    def calls_left(self) -> CallsLeft:
+        """The calls in another form that were not made."""
+        return calls_left(self.text, self.registry)
+
+    @cached_property
+    def unknown_block(self) -> str:
+        """What is said about a block that names an action or a function that does not exist; empty if there is none.
+
+        Which modules the catalogue has is not known here, so it may be of one that is not loaded.
+        """
+        name = unread.unknown_name(self.blocks)
+        return _of_unknown(name, self.registry) if name else ""
+
+    @cached_property
+    def lines(self) -> str:
+        """What is said about lines that look like actions and are none."""
+        if not bare.may_be_left(self.text):
+            return ""
+        if self.closed_early is not None:
+            return ""  # they are perhaps a part of a body, and their agent is told of that
+        lines = bare.left(self.text, self.blocks, self.registry)
+        return labels.no_block(lines, acts=self.acts) if lines else ""
+
+    @cached_property
+    def quoted(self) -> str:
+        """What is said about an action in a quote."""
+        name = unread.quoted(self.text, self.blocks, self.registry.is_action)
+        return labels.quoted(name) if name else ""
+
+    @cached_property
+    def commands(self) -> str:
+        """What is said about commands at the end of a reply without an action."""
+        language = unread.command_at_end(self.text, self.blocks)
+        function = unread.RUNNERS.get(language.lower(), "")
+        return labels.not_run(language, function) if function in self.registry else ""
+
+    @cached_property
+    def almost(self) -> str:
+        """What is said about a reply that ends in an action but for the spelling of its function."""
+        found = bare.almost(self.text, self.blocks, self.registry)
+        if found is None:
+            return ""
+        if found.exists:
+            return labels.almost(found.line, found.name)
+        return _of_unknown(found.name, self.registry)
+
+    @cached_property
+    def passed_over(self) -> str:
+        """What is said about commands beside actions."""
+        return unread.passed_over(self.text, self.blocks, self.registry)
+
+
 def read_reply(
     tree: Tree,
     agent: Agent,
@@ -56,11 +156,12 @@ def read_reply(
     *,
     table: Mapping[str, Value],
     interrupted: bool,
+    reply: ReplyText | None = None,
 ) -> ReadReply:
     """Understand a reply.
 
     `table`: the variables that its agent had when it wrote. `interrupted`: it must read a message first, so that the
-    reply is no answer in any case.
+    reply is no answer in any case. `reply`: its text, if it was read before by the agent's registry.
     """
     if not tree.follows_1_3:
         acts = any(block.action for block in blocks)
@@ -70,15 +171,16 @@ def read_reply(
         return ReadReply((), (labels.only_thought(),), "thoughts", acts=False)
 
     registry = tree.registry(agent.path)
-    blocks = with_expected(blocks, registry)
-    acts = any(block.action for block in blocks)
-    run, remarks = _runs(text, blocks, made, registry)
+    if reply is None:
+        reply = ReplyText(text, blocks, registry)
+    acts = reply.acts
+    run, remarks = _runs(reply, made)
     if made.finish == "cut":
         remarks.append(labels.cut_off())
 
-    names = _names(blocks, registry) if acts else set()
-    questions = _questions(agent, text, blocks, registry, acts=acts, goes_on=bool(names - BESIDE_ANSWER))
-    if not questions and names & _LOOKING and _may_have_answered(tree, agent, text, blocks, names, made.took):
+    names = reply.names
+    questions = _questions(agent, reply, goes_on=bool(names - BESIDE_ANSWER))
+    if not questions and names & _LOOKING and _may_have_answered(tree, agent, reply, made.took):
         questions = (labels.NOT_ANSWERED,)
     if not acts and not questions:
         questions = _misspelt(agent, text, table)
@@ -88,7 +190,7 @@ def read_reply(
 
     held = _held(tree, agent, acts, interrupted)
     unsure = any(map(labels.is_no_block, questions))
-    answer = "" if held or interrupted or unsure else _answer(agent, text, blocks, run, registry)
+    answer = "" if held or interrupted or unsure else _answer(agent, reply, run)
     if not answer:
         return ReadReply(run, tuple(remarks), held, acts, "", questions)
 
@@ -98,7 +200,7 @@ def read_reply(
     elif says_so:
         # It is the answer that this text ends with, and no other.
         run = tuple(block for block in run if block not in says_so)
-    elif _announces(text, blocks):
+    elif _announces(text, reply.blocks):
         remarks.append(labels.note(labels.NOT_ANSWERED))
         answer = ""
     if answer and _held(tree, agent, False, interrupted):
@@ -114,13 +216,12 @@ def _held(tree: Tree, agent: Agent, acts: bool, interrupted: bool) -> Held:
     return "children"
 
 
-def _runs(
-    text: str, blocks: Sequence[Block], made: Generation, registry: Registry
-) -> tuple[tuple[Block, ...], list[str]]:
+def _runs(reply: ReplyText, made: Generation) -> tuple[tuple[Block, ...], list[str]]:
     """The blocks that are run, and what is said about the others."""
+    text, blocks = reply.text, reply.blocks
     remarks: list[str] = []
     run = list(blocks)
-    early = unread.closed_early(text, blocks, writes=lambda block: _writes(block, registry))
+    early = reply.closed_early
     if early is not None:
         # What stands behind it may be a part of its body, quoted examples of actions included.
         fence = unread.fence_of(text, blocks[early])
@@ -129,15 +230,27 @@ def _runs(
         run = [block for index, block in enumerate(blocks) if index < early or not block.action]
     elif blocks and blocks[-1].action and not blocks[-1].closed:
         fence = unread.fence_of(text, blocks[-1])
-        name, inside = _name(blocks[-1]), unread.actions_in(blocks[-1].body, registry.is_action)
+        name, inside = _name(blocks[-1]), unread.actions_in(blocks[-1].body, reply.registry.is_action)
         remarks.append(labels.unclosed(name, fence, inside, cut_off=made.finish == "length"))
         run = run[:-1]
-    return tuple(run), remarks
+
+    taken = first_actions(run)
+    if len(taken) < len(run):
+        remarks.append(labels.too_many_actions(MOST_ACTIONS))
+    return tuple(taken), remarks
 
 
-def _questions(
-    agent: Agent, text: str, blocks: Sequence[Block], registry: Registry, *, acts: bool, goes_on: bool
-) -> tuple[str, ...]:
+def first_actions(blocks: Sequence[Block]) -> list[Block]:
+    """Blocks up to the last that counts, if more than `MOST_ACTIONS` of them are actions or define a variable."""
+    if len(blocks) <= MOST_ACTIONS:
+        return list(blocks)
+
+    counting = (index for index, block in enumerate(blocks) if block.action or "name=" in block.info)
+    beyond = next(islice(counting, MOST_ACTIONS, None), len(blocks))
+    return list(blocks[:beyond])
+
+
+def _questions(agent: Agent, reply: ReplyText, *, goes_on: bool) -> tuple[str, ...]:
     """What is asked or said about parts that were perhaps meant to be run. `goes_on`: the reply is no answer, since it
     holds actions that can't be done beside one.
 
@@ -146,38 +259,31 @@ def _questions(
     """
     told = agent.guards.asked
     found = list[str]()
-    if not is_plain(text, blocks):
-        found += [_calls(text, registry, goes_on=goes_on), _unknown_block(blocks, registry)]
-    found.append(_lines(text, blocks, registry, acts=acts))
+    if not reply.is_plain:
+        found += [_calls(reply, goes_on=goes_on), reply.unknown_block]
+    found.append(reply.lines)
     if not _was_asked(agent):
-        found.append(_quoted(text, blocks, registry))
-        if not acts:
-            found.append(_commands(text, blocks, registry))
-            found.append(_almost(text, blocks, registry) if not any(found) else "")
-    if goes_on and len(blocks) > 1 and not told & unread.PASSED_OVER:
-        found.append(unread.passed_over(text, blocks, registry))
+        found.append(reply.quoted)
+        if not reply.acts:
+            found.append(reply.commands)
+            found.append(reply.almost if not any(found) else "")
+    if goes_on and len(reply.blocks) > 1 and not told & unread.PASSED_OVER:
+        found.append(reply.passed_over)
     return tuple([question for question in found if question and question not in told])
 
 
-def _may_have_answered(
-    tree: Tree,
-    agent: Agent,
-    text: str,
-    blocks: Sequence[Block],
-    names: AbstractSet[str],
-    took: Sequence[int],
-) -> bool:
+def _may_have_answered(tree: Tree, agent: Agent, reply: ReplyText, took: Sequence[int]) -> bool:
     """Whether a reply was perhaps an answer, although it holds an action: a line such as `HELP docs` is read as one.
 
-    `names`: of all its actions. `took`: the messages that its agent had read when it wrote. It is told once in a task
+    `took`: the messages that its agent had read when it wrote. It is told once in a task
     that its text was no answer.
     """
-    if names - _LOOKING - BESIDE_ANSWER or _was_asked(agent):
+    if reply.names - _LOOKING - BESIDE_ANSWER or _was_asked(agent):
         return False
-    if names & _WAITING and _has_children_to_hear(tree, agent, took):
+    if reply.names & _WAITING and _has_children_to_hear(tree, agent, took):
         return False
-    before = text[: next(block.start for block in blocks if block.action)]
-    return bool(unread.prose(text, blocks)) and not announces(before)
+    before = reply.text[: next(block.start for block in reply.blocks if block.action)]
+    return bool(reply.prose) and not announces(before)
 
 
 def _has_children_to_hear(tree: Tree, agent: Agent, took: Sequence[int]) -> bool:
@@ -192,16 +298,6 @@ def _was_asked(agent: Agent) -> bool:
     return any(map(labels.asks_about_answer, agent.guards.asked))
 
 
-def _lines(text: str, blocks: Sequence[Block], registry: Registry, *, acts: bool) -> str:
-    """What is said about lines that look like actions and are none."""
-    if not bare.may_be_left(text):
-        return ""
-    if unread.closed_early(text, blocks, writes=lambda block: _writes(block, registry)) is not None:
-        return ""  # they are perhaps a part of a body, and their agent is told of that
-    lines = bare.left(text, blocks, registry)
-    return labels.no_block(lines, acts=acts) if lines else ""
-
-
 def _misspelt(agent: Agent, text: str, table: Mapping[str, Value]) -> tuple[str, ...]:
     """What is asked about an answer that names a variable wrongly, if there is one that was probably meant.
 
@@ -213,55 +309,24 @@ def _misspelt(agent: Agent, text: str, table: Mapping[str, Value]) -> tuple[str,
     return (labels.misspelt(likely),) if likely else ()
 
 
-def _quoted(text: str, blocks: Sequence[Block], registry: Registry) -> str:
-    name = unread.quoted(text, blocks, registry.is_action)
-    return labels.quoted(name) if name else ""
-
-
-def _commands(text: str, blocks: Sequence[Block], registry: Registry) -> str:
-    """What is said about commands at the end of a reply without an action."""
-    language = unread.command_at_end(text, blocks)
-    function = unread.RUNNERS.get(language.lower(), "")
-    return labels.not_run(language, function) if function in registry else ""
-
-
-def _almost(text: str, blocks: Sequence[Block], registry: Registry) -> str:
-    """What is said about a reply that ends in an action but for the spelling of its function."""
-    found = bare.almost(text, blocks, registry)
-    if found is None:
-        return ""
-    if found.exists:
-        return labels.almost(found.line, found.name)
-    return _of_unknown(found.name, registry)
-
-
-def _unknown_block(blocks: Sequence[Block], registry: Registry) -> str:
-    """What is said about a block that names an action or a function that does not exist; empty if there is none.
-
-    Which modules the catalogue has is not known here, so it may be of one that is not loaded.
-    """
-    name = unread.unknown_name(blocks)
-    return _of_unknown(name, registry) if name else ""
-
-
 def _of_unknown(name: str, registry: Registry) -> str:
     near = registry.nearest(name) if "." in name else registry.nearest_actions(name)
     return labels.unknown_block(name, near, loads=LOAD.name in registry)
 
 
-def _calls(text: str, registry: Registry, *, goes_on: bool) -> str:
+def _calls(reply: ReplyText, *, goes_on: bool) -> str:
     """What is said about calls in another form that were not made; empty if there are none.
 
     `goes_on`: the reply is no answer, so a call that is made elsewhere in it is no example for its reader.
     """
-    left = calls_left(text, registry)
+    left = reply.calls_left
     found = next(iter([*left.unknown, *(left.passed_over if goes_on else ())]), None)
     if found is None:
         return ""
-    resolve = resolver(registry.names)
+    resolve = resolver(reply.registry.names)
     unknown = next((call.name for call in found.calls if not resolve(call.name)), "")
-    nearest = _nearest(unknown, registry) if unknown else []
-    return labels.other_form(text[found.start : found.end], unknown, nearest)
+    nearest = _nearest(unknown, reply.registry) if unknown else []
+    return labels.other_form(reply.text[found.start : found.end], unknown, nearest)
 
 
 def _nearest(unknown: str, registry: Registry) -> list[str]:
@@ -272,11 +337,9 @@ def _nearest(unknown: str, registry: Registry) -> list[str]:
     return list(dict.fromkeys(names))[:3]
 
 
-def _answer(
-    agent: Agent, text: str, blocks: Sequence[Block], run: Sequence[Block], registry: Registry
-) -> str:
+def _answer(agent: Agent, reply: ReplyText, run: Sequence[Block]) -> str:
     """What remains of a reply if all its actions can be done beside an answer; else empty."""
-    if len(run) < len(blocks):
+    if len(run) < len(reply.blocks):
         return ""
 
     acts = False
@@ -284,7 +347,7 @@ def _answer(
         if not block.action:
             continue
         acts = True
-        spec = registry.find(_name(block))
+        spec = reply.registry.find(_name(block))
         # What a message deploys or loads, and then calls, is not known yet.
         if spec is None or (isinstance(spec, ActionSpec) and spec.name not in BESIDE_ANSWER):
             return ""
@@ -294,13 +357,7 @@ def _answer(
         says_so = isinstance(spec, ActionSpec) and spec.name == ANSWER.name
         if says_so and (_was_asked(agent) or block.body.strip()):
             return ""
-    return unread.prose(text, blocks) if acts else ""
-
-
-def _names(blocks: Sequence[Block], registry: Registry) -> set[str]:
-    """The names of the actions among these blocks."""
-    specs = [registry.find(_name(block)) for block in blocks if block.action]
-    return {spec.name for spec in specs if isinstance(spec, ActionSpec)}
+    return reply.prose if acts else ""
 
 
 def _announces(text: str, blocks: Sequence[Block]) -> bool:
