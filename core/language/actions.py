@@ -19,7 +19,7 @@ from iact.core.records.ways import PLAN_WAYS
 FUNCTION: Final = r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}"
 """A pattern of the name of a module's function."""
 
-MOST_ACTIONS: Final = 256
+MOST_ACTIONS: Final = 512
 """The most actions of one reply that are run. What stands behind them is left, and its agent is told so."""
 
 _DOTTED: Final = re.compile(FUNCTION)
