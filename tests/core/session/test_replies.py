@@ -449,11 +449,12 @@ def test_a_reply_is_read_from_its_record_as_it_was_read_while_it_came(
     script = replies({"/": [text, "Done.", "Done.", "Done."]})
     model = ScriptedModel(script, chunk=chunk)
     read: list[Scan] = []
-    scanned = RunningReply.scanned
+    understood = RunningReply.understood
 
-    def watched(reply: RunningReply) -> Scan:
-        read.append(scanned(reply))
-        return read[-1]
+    def watched(reply: RunningReply) -> object:
+        done = understood(reply)
+        read.append(done.scanned)
+        return done
 
     async def main() -> Path:
         bounds = Bounds(reply_tokens=limit)
@@ -463,7 +464,7 @@ def test_a_reply_is_read_from_its_record_as_it_was_read_while_it_came(
             return session.journal
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(RunningReply, "scanned", watched)
+        patched.setattr(RunningReply, "understood", watched)
         journal = asyncio.run(main())
 
     done = replay(journal, verify=True)
