@@ -20,6 +20,7 @@ from iact.core.language.announcing import announces
 from iact.core.language.bare import Known
 from iact.core.language.rewriting import in_our_language
 from iact.core.language.scanner import scan
+from iact.core.ports import JSON
 from iact.core.tree.replies import ReplyText
 
 SHORT: Final = 4_000
@@ -33,8 +34,8 @@ MOST_COPIES: Final = 60
 
 
 def _text(name: str, *required: str) -> ActionSpec:
-    properties = {one: {"type": "string"} for one in required}
-    schema = {"type": "object", "properties": properties, "required": list(required)}
+    properties: dict[str, JSON] = {one: {"type": "string"} for one in required}
+    schema: dict[str, JSON] = {"type": "object", "properties": properties, "required": list[JSON](required)}
     return ActionSpec(name, "", schema, body=required[-1])
 
 
