@@ -760,36 +760,48 @@ class Clock(Protocol):
 
 # --- memory -------------------------------------------------------------------------------------
 
-FragmentKind = Literal["goal", "preference", "decision", "fact", "lesson", "result"]
+StatementKind = Literal["preference", "decision", "fact", "lesson"]
+"""What a statement is: a wish or constraint of its person, what was decided, what is so, or what was learnt."""
+
+MemoryKind = Literal["goal", "preference", "decision", "fact", "lesson", "result"]
+"""What a line of memory can be: a statement, or the goal of the session that reads it. There are results only in
+journals before format 1.3."""
+
+StatementScope = Literal["person", "project", "session"]
+"""Where a statement holds: for its person everywhere, in one directory, or in one session."""
+
 WantedScope = Literal["", "person", "project", "session"]
-"""Where an agent says that a memory holds: for its person everywhere, in the directory, in the session. Empty: it did not
-say."""
-Occasion = Literal["say", "remember", "reply", "failure", "correction", "cut"]
+"""Where an agent says that a statement holds. Empty: it did not say."""
+
+StatementOrigin = Literal["said", "remembered"]
+"""How a statement came: in a person's message that an agent has read, or by an agent's REMEMBER."""
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryEvent:
-    """Something in a session that may be worth remembering, derived from one journal record by the tree.
-
-    `at`: ISO 8601, UTC, as in the record. `occasion`: a user's message, a `REMEMBER`, a reply to a caller, a failure, a
-    person's correction, or a text that a compression cut. `first`: it opens the session. `kind`, `supersedes` (ids of
-    fragments): as an agent requested. `untrusted`: labels of the outside sources of the text; empty if none. `project`:
-    what groups sessions (a live workspace), empty if nothing does.
-    """
+class NewStatement:
+    """A statement that a record of a session has brought: one clause, never a whole message."""
 
     session: str
     record: int
+    """The record of the message, or of the REMEMBER."""
     agent: str
     at: str
-    occasion: Occasion
+    """Since when it is known: ISO 8601, UTC, from the journal."""
     text: str
-    first: bool = False
-    kind: FragmentKind | None = None
+    """The clause, in one line."""
+    kind: StatementKind
+    scope: StatementScope
+    origin: StatementOrigin
+    ordinal: int = 0
+    """Its number among the statements of its record."""
+    withdraws: bool = False
+    """Whether it says that something no longer holds."""
     untrusted: tuple[str, ...] = ()
+    """Labels of the outside sources of its text; empty if there are none."""
     project: str = ""
-    supersedes: tuple[str, ...] = ()
-    scope: WantedScope = ""
-    """Where it holds, as an agent requested."""
+    """The directory that groups sessions; empty if nothing does."""
+    replaces: str = ""
+    """The id of the statement that it replaces, as its agent said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -809,14 +821,26 @@ class MemoryQuestion:
     tokens: int = 200
 
 
+@dataclass(frozen=True, slots=True)
+class StandingQuestion:
+    """The question for the statements that a new session's agents are told from the start."""
+
+    now: datetime
+    project: str = ""
+    tokens: int = 120
+
+
 class MemoryRow(TypedDict):
-    """A fragment that a search found. `why`: how it was found. If it is not `current`, it has been replaced."""
+    """A statement that a search found. `why`: how it was found. If it is not `current`, it has been replaced or
+    withdrawn."""
 
     id: str
     text: str
-    kind: FragmentKind
+    subject: str
+    kind: MemoryKind
+    scope: StatementScope
     score: float
-    at: str
+    since: str
     session: str
     agent: str
     why: str
@@ -826,39 +850,40 @@ class MemoryRow(TypedDict):
 
 
 class MemoryDetails(TypedDict):
-    """Everything that is known about one fragment.
+    """Everything that is known about one statement.
 
-    `record`: the record of its session from which it was made. `sources`: fragments from which it was made.
-    `supersedes`, `superseded_by`: fragments that it replaced, and the one that replaced it, if any.
+    `source`: the session and the record from which it was made. `replaces`, `replaced_by`: statements that it replaced,
+    and the one that replaced it, if any. `withdraws`: it says that something no longer holds.
     """
 
     id: str
     text: str
-    scope: Literal["user", "project", "session"]
-    kind: FragmentKind
+    subject: str
+    kind: StatementKind
+    scope: StatementScope
+    since: str
+    source: str
     session: str
     agent: str
-    at: str
-    record: int
-    occasion: str
+    origin: StatementOrigin
     untrusted: list[str]
-    supersedes: list[str]
-    sources: list[str]
-    superseded_by: str
+    replaces: list[str]
+    replaced_by: str
+    withdraws: bool
     contradicts: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One fragment that memory found. `line`: as an agent reads it, with kind, age, origin and warnings.
+    """One statement that memory found. `line`: as an agent reads it, with kind, age, origin and warnings.
 
-    `why`: how it was found, for people. `contradicts`: ids of fragments that contradict it. `current`: False if a newer
-    fragment replaced it; only a search returns such fragments.
+    `why`: how it was found, for people. `contradicts`: ids of statements that contradict it. `current`: False if a newer
+    one replaced or withdrew it; only a search returns such statements.
     """
 
     id: str
     text: str
-    kind: FragmentKind
+    kind: MemoryKind
     score: float
     at: str
     session: str
@@ -868,15 +893,19 @@ class Recalled:
     untrusted: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
     current: bool = True
+    subject: str = ""
+    scope: StatementScope = "person"
 
     def to_json(self) -> MemoryRow:
         """Return all fields except `line`, which contains the same in words."""
         return {
             "id": self.id,
             "text": self.text,
+            "subject": self.subject,
             "kind": self.kind,
+            "scope": self.scope,
             "score": self.score,
-            "at": self.at,
+            "since": self.at,
             "session": self.session,
             "agent": self.agent,
             "why": self.why,
@@ -904,8 +933,15 @@ class Memory(Protocol):
         """Get ready in the background. Called when there is time for it; otherwise this happens at the first use."""
         ...
 
-    def remember(self, event: MemoryEvent) -> None:
-        """Note an event. It is written later; this never blocks and never raises. Repeating it has no effect."""
+    def remember(self, statement: NewStatement) -> None:
+        """Note a statement. It is written later; this never blocks and never raises. Repeating it has no effect."""
+        ...
+
+    async def standing(self, ask: StandingQuestion) -> Recollection:
+        """Return what every agent of a new session is told: its person's wishes and constraints, the project's decisions.
+
+        Nothing untrusted, and nothing of another project. Nothing at all if memory is slow or down.
+        """
         ...
 
     async def recall(self, ask: MemoryQuestion) -> Recollection:
@@ -926,7 +962,7 @@ class Memory(Protocol):
         ...
 
     async def show(self, identity: str) -> MemoryDetails | None:
-        """Return everything that is known about one fragment; None if there is none.
+        """Return everything that is known about one statement; None if there is none.
 
         Raises:
             MemoryUnavailable: memory can't answer.
@@ -934,7 +970,7 @@ class Memory(Protocol):
         ...
 
     async def rebuild(self) -> int:
-        """Empty this memory and fill it from all journals. Returns how many fragments it then has.
+        """Empty this memory and fill it from all journals. Returns how many statements it then has.
 
         Raises:
             MemoryUnavailable: memory can't be written to now.
@@ -942,7 +978,7 @@ class Memory(Protocol):
         ...
 
     async def forget(self, ids: Sequence[str]) -> int:
-        """Remove fragments, and everything distilled from them, for good. Returns how many there were.
+        """Remove statements, with all others of their records, for good. Returns how many there were.
 
         Raises:
             MemoryUnavailable: memory can't be written to now; nothing was forgotten.
@@ -950,7 +986,7 @@ class Memory(Protocol):
         ...
 
     async def drop_sessions(self, sessions: Sequence[str], *, for_good: bool) -> int:
-        """Remove everything that came from these sessions or was distilled from it. Returns the number of fragments.
+        """Remove everything that came from these sessions. Returns the number of statements.
 
         If one of their journals is read later, its contents are remembered again, including a person's decisions about
         them, unless it was `for_good` and nothing of these sessions is left anywhere.
@@ -961,10 +997,10 @@ class Memory(Protocol):
         ...
 
     async def edit(self, identity: str, text: str) -> None:
-        """Replace the text of a fragment for good, with one line. Nothing of the old text is left.
+        """Replace the text of a statement for good, with one line. Nothing of the old text is left.
 
         Raises:
-            MemoryUnavailable: there is no such fragment, the text is empty or too long, or memory can't be
+            MemoryUnavailable: there is no such statement, the text is empty or too long, or memory can't be
                 written to now; nothing was changed.
         """
         ...

@@ -1,21 +1,24 @@
-"""A person's decisions about memories: which are forgotten, and which have a new text.
+"""A person's decisions about statements: which are forgotten, and which have a new text.
 
-Journals don't contain them, so a rebuild consults this list. For a forgotten fragment its record's id is kept, and
-nothing of its text. If an edited fragment is forgotten later, the edit is removed as well. An edit keeps nothing of the
-old text.
+Journals don't contain them, so a rebuild consults this list. Of a forgotten statement its place is kept (its session,
+record and number there), and nothing of its text. If an edited statement is forgotten later, the edit is removed as well.
+An edit keeps nothing of the old text.
+
+Lists of older versions name whole records, which stay forgotten as such. Their edits were of messages, and
+what was edited counts as forgotten.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from iact.core import whole_file
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Clock
-from iact.hippocampus.fragment import Fragment
+from iact.hippocampus.statement import Statement
 
 FILE: Final = "decisions.json"
 
@@ -41,31 +44,31 @@ class Decisions:
     def _decided(self) -> bool:
         return bool(self._forgotten or self._edited)
 
-    def forgotten(self, fragment: Fragment) -> bool:
-        """Whether the fragment, or one that it was made from, was forgotten."""
-        return not self._forgotten.keys().isdisjoint(map(origin, (fragment.id, *fragment.sources)))
+    def forgotten(self, statement: Statement) -> bool:
+        """Whether the statement was forgotten, alone or with its whole record."""
+        return not self._forgotten.keys().isdisjoint((place_of(statement.id), record_of(statement.id)))
 
-    def text(self, fragment: Fragment) -> str:
-        """The fragment's current text; empty if an edit of its record left nothing of it."""
-        return self._edited.get(fragment.id, fragment.text)
+    def text(self, statement: Statement) -> str:
+        """The statement's current text."""
+        return self._edited.get(place_of(statement.id), statement.text)
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Forget everything that came from the records of these fragments, for good."""
+        """Forget these statements, for good."""
         now = self._clock.now().isoformat(timespec="seconds")
-        self._forgotten = {**dict.fromkeys(map(origin, ids), now), **self._forgotten}
-        self._edited = {key: text for key, text in self._edited.items() if origin(key) not in self._forgotten}
+        self._forgotten = {**dict.fromkeys(map(place_of, ids), now), **self._forgotten}
+        self._edited = {place: text for place, text in self._edited.items() if place not in self._forgotten}
         self._write()
 
-    def edit(self, texts: Mapping[str, str]) -> None:
-        """Change the texts of the fragments with these ids."""
-        self._edited.update(texts)
+    def edit(self, identity: str, text: str) -> None:
+        """Change the text of the statement with this id."""
+        self._edited[place_of(identity)] = text
         self._write()
 
     def drop(self, sessions: Iterable[str]) -> None:
-        """Remove all decisions about memories of these sessions."""
+        """Remove all decisions about statements of these sessions."""
         gone = set(sessions)
-        kept = {key: at for key, at in self._forgotten.items() if _session(key) not in gone}
-        edited = {key: text for key, text in self._edited.items() if _session(key) not in gone}
+        kept = {place: at for place, at in self._forgotten.items() if session_of(place) not in gone}
+        edited = {place: text for place, text in self._edited.items() if session_of(place) not in gone}
         if (len(kept), len(edited)) != (len(self._forgotten), len(self._edited)):
             self._forgotten, self._edited = kept, edited
             self._write()
@@ -77,8 +80,9 @@ class Decisions:
             forgotten = found["forgotten"]
             if isinstance(forgotten, list):  # an older format, without the times
                 forgotten = dict.fromkeys(forgotten, "")
-            self._forgotten |= {str(one): str(at) for one, at in forgotten.items()}
-            self._edited |= {str(key): str(text) for key, text in found["edited"].items()}
+            self._forgotten |= {str(place): str(at) for place, at in forgotten.items()}
+            self._edited |= {str(place): str(text) for place, text in found.get("texts", {}).items()}
+            self._forgotten |= dict.fromkeys(map(record_of, found.get("edited", {})), "")
         except FileNotFoundError:
             return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -91,7 +95,7 @@ class Decisions:
 
     def _write(self) -> None:
         text = json.dumps(
-            {"forgotten": dict(sorted(self._forgotten.items())), "edited": self._edited},
+            {"forgotten": dict(sorted(self._forgotten.items())), "texts": self._edited},
             ensure_ascii=False,
             indent=1,
         )
@@ -109,12 +113,18 @@ def _replace(path: Path, text: str) -> None:
         ) from error
 
 
-def origin(identity: str) -> str:
-    """The origin of a fragment: its record's id, or, for a consolidated fragment, its own id."""
+def place_of(identity: str) -> str:
+    """The place of a statement, always with its number: "SESSION/RECORD.NUMBER"."""
     session, slash, number = identity.rpartition("/")
-    return f"{session}{slash}{number.split('.')[0]}"
+    return f"{session}{slash}{number if '.' in number else f'{number}.0'}"
 
 
-def _session(identity: str) -> str:
-    """The session of a fragment, or of its record."""
+def record_of(identity: str) -> str:
+    """The record of a statement: "SESSION/RECORD"."""
+    session, slash, number = identity.rpartition("/")
+    return f"{session}{slash}{number.partition('.')[0]}"
+
+
+def session_of(identity: str) -> str:
+    """The session of a statement, or of its record."""
     return identity.partition("/")[0]

@@ -187,7 +187,7 @@ def _unit(vector: Sequence[float]) -> list[float]:
 async def noise_floor(embedder: Embedder) -> float:
     """The cosine that unrelated texts stay below with this embedder: their mean plus 4.5 standard deviations.
 
-    It is that many because a query is compared with thousands of fragments, and the nearest of them is an outlier;
+    It is that many because a query is compared with thousands of statements, and the nearest of them is an outlier;
     measured by `benchmarks/memory`.
     """
     vectors = await embedder.embed(_UNRELATED)

@@ -1,4 +1,4 @@
-"""The jobs of memory's task, done one after another: events to remember, and changes."""
+"""The jobs of memory's task, done one after another: statements to remember, and changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import MemoryEvent
+from iact.core.ports import NewStatement
 from iact.hippocampus.lifecycle import OpenStore
 
 _LOG = logging.getLogger(__name__)
@@ -18,10 +18,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An event to remember for a user."""
+    """A statement to remember for a user."""
 
     user: str
-    event: MemoryEvent
+    statement: NewStatement
 
 
 class MemoryJob(Protocol):

@@ -10,19 +10,23 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Clock
-from iact.hippocampus.cached_store import CachedStore
 from iact.hippocampus.decisions import Decisions
-from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.marker_files import MarkerFiles
 from iact.hippocampus.ownership import Ownership
 from iact.hippocampus.ranking import Weights
 from iact.hippocampus.reader import MemoryReader
 from iact.hippocampus.store import Store
 from iact.hippocampus.writer import MemoryWriter
+
+_CONVERTED: Final = (
+    "Memory holds statements now instead of whole messages. Those in your earlier messages are being taken over; the rest "
+    "is only in the journals. To see them: iact memory list"
+)
+"""What people are told once, when a memory of an older version is opened."""
 
 StoreOpener: TypeAlias = Callable[[Path | None, str], Store]
 
@@ -36,7 +40,6 @@ class OpenStore:
 
     ownership: Ownership | None
     store: Store
-    indexes: Indexes
     writer: MemoryWriter
     reader: MemoryReader
     decisions: Decisions
@@ -79,17 +82,17 @@ class StoreLifecycle:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             decisions = Decisions(self.directory, self.beside, clock=self.clock)
             store, news = self._store(suspect)
-            if ownership is not None:
-                store = CachedStore(store)
         except BaseException:
             if ownership is not None:
                 ownership.release()
             raise
         unclean = self.markers.opened()
-        indexes = Indexes(store)
-        finding = MemoryReader(store, indexes, self.embedder, weights=self.weights, floor=floor)
-        writing = MemoryWriter(store, indexes, self.embedder)
-        return OpenStore(ownership, store, indexes, writing, finding, decisions, unclean, news)
+        if store.outdated:
+            news = news or _CONVERTED
+        finding = MemoryReader(store, self.embedder, weights=self.weights, floor=floor)
+        writing = MemoryWriter(store, self.embedder)
+        lacking = unclean or store.outdated
+        return OpenStore(ownership, store, writing, finding, decisions, lacking, news)
 
     def close(self, opened: OpenStore, *, missed: bool) -> None:
         """Close a store; `missed`: it lacks something."""
@@ -138,8 +141,8 @@ class StoreLifecycle:
 
 
 def _probe(store: Store) -> None:
-    """Read from every fragment set, so that damage shows now."""
-    for fragment_set in store.fragment_sets():
-        hit = next(iter(store.all(fragment_set)), None)
+    """Read from every set of statements, so that damage shows now."""
+    for statement_set in store.statement_sets():
+        hit = next(iter(store.all(statement_set)), None)
         if hit is not None:
-            store.nearest(fragment_set, [hit.vector], 1)
+            store.nearest(statement_set, [hit.vector], 1)

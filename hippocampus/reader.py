@@ -1,4 +1,4 @@
-"""Finds fragments: candidates by meaning and by words from each scope, ranked, and cut to the requested size.
+"""Finds statements: candidates by meaning from each scope, ranked, and cut to the requested size.
 
 Blocking; runs in its own thread, so that writes never make a turn wait.
 """
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from iact.core.ports import MemoryQuestion, Recalled
+from iact.core.ports import MemoryQuestion, Recalled, StandingQuestion
 from iact.hippocampus import ranking
-from iact.hippocampus.fragment import Fragment, MemoryScope
-from iact.hippocampus.indexes import Indexes
-from iact.hippocampus.ranking import Candidate, Query, Scored, Weights
-from iact.hippocampus.store import FragmentSet, Store, StoredHit
+from iact.hippocampus.ranking import Candidate, Scored, Weights
+from iact.hippocampus.standing import standing
+from iact.hippocampus.statement import MemoryScope, Statement
+from iact.hippocampus.store import StatementSet, Store
 
-_CANDIDATES: Final = 40
-_LEXICAL: Final = 20
+_CANDIDATES: Final = 60
 _ROWS: Final = 8
 
 
@@ -34,92 +33,76 @@ class Wanted:
 
 
 class MemoryReader:
-    """Reads the fragments of one embedder from a store. `floor`: similarity that unrelated texts stay below."""
+    """Reads the statements of one embedder from a store. `floor`: similarity that unrelated texts stay below."""
 
-    def __init__(
-        self, store: Store, indexes: Indexes, embedder: str, *, weights: Weights, floor: float
-    ) -> None:
+    def __init__(self, store: Store, embedder: str, *, weights: Weights, floor: float) -> None:
         self._store = store
-        self._indexes = indexes
         self._embedder = embedder
         self._weights = weights
         self._floor = floor
 
-    def candidates(self, asked: Wanted) -> list[Candidate]:
-        """All candidates from every scope, current or superseded, each with its similarity to the query."""
-        found: list[Candidate] = []
-        for scope in asked.scopes:
-            found.extend(self._on(FragmentSet(scope, self._embedder), asked))
-        return found
-
     def search(self, asked: Wanted, limit: int, session: str) -> list[Recalled]:
-        """The results for a person, best first, superseded ones after current ones. `session`: the asking session.
+        """The results for a person, best first, those that hold no longer after the others. `session`: the asking one.
 
-        Leaves out noise: fragments that match no word of the query and are no nearer in meaning than unrelated texts.
+        Leaves out noise: statements that match no word of the query and are no nearer in meaning than unrelated texts.
         """
-        query = Query.of(asked.text, asked.now)
         near = [
-            one
-            for one in self.candidates(asked)
-            if one.lexical or ranking.stands_out(one, self._floor, self._weights)
+            candidate
+            for candidate in self._candidates(asked)
+            if candidate.lexical or ranking.stands_out(candidate, self._floor, self._weights)
         ]
-        scored = ranking.rank(near, query, self._weights)
-        scored.sort(key=lambda one: bool(one.fragment.superseded_by))
-        chosen = ranking.choose(scored, self._weights, fits=lambda one: True, limit=limit)
+        scored = ranking.rank(near, self._weights)
+        scored.sort(key=lambda one: not one.statement.holds)
+        chosen = ranking.choose(scored, fits=lambda one: True, limit=limit)
         return [ranking.recalled(one, session, asked.now) for one in chosen]
 
     def newest(self, scopes: Sequence[MemoryScope], limit: int, now: datetime) -> list[Recalled]:
-        """The most recent fragments, without a query."""
-        every = (one for scope in scopes for one in self._store.fragments(FragmentSet(scope, self._embedder)))
-        found = heapq.nlargest(limit, every, key=lambda one: (one.at, one.record))
-        return [ranking.recalled(Scored(Candidate(one, 0.0), 0.0, 0.0, ""), "", now) for one in found]
+        """The most recent statements, without a query."""
+        every = (one for scope in scopes for one in self._store.statements(self._set(scope)))
+        found = heapq.nlargest(limit, every, key=lambda one: (one.at, one.record, one.id))
+        return [ranking.recalled(Scored(Candidate(one, 0.0), 0.0, ""), "", now) for one in found]
 
-    def recall(self, ask: MemoryQuestion, asked: Wanted, goals: Sequence[Fragment]) -> list[Recalled]:
-        """The fragments that an agent is shown: the goal for deep agents, then relevant ones, within the budget."""
-        chosen = ranking.pinned(goals, ask)
-        room = ask.tokens - sum(ranking.cost(one, ask) for one in chosen)
-        hidden = {one.id for one in goals}
-        read = [ranking.plain(one) for one in (*ask.history, ask.input)]
+    def recall(self, ask: MemoryQuestion, asked: Wanted) -> list[Recalled]:
+        """The statements that an agent is shown: relevant ones that it does not have, within the budget."""
+        room = ask.tokens
+        read = [ranking.plain(text) for text in (*ask.history, ask.input)]
 
         def fits(one: Scored) -> bool:
             nonlocal room
             cost = ranking.cost(one, ask)
-            if cost > room or one.fragment.id in hidden:
-                return False
-            if ranking.known(one.fragment.text, read):
+            if cost > room or ranking.known(one.statement.text, read):
                 return False
             room -= cost
             return True
 
-        query = Query.of(asked.text, ask.now)
-        scored = ranking.rank(self._relevant(self.candidates(asked)), query, self._weights)
-        chosen.extend(ranking.choose(scored, self._weights, fits=fits, limit=_ROWS))
+        relevant = [
+            candidate
+            for candidate in self._candidates(asked)
+            if candidate.statement.holds and ranking.stands_out(candidate, self._floor, self._weights)
+        ]
+        chosen = ranking.choose(ranking.rank(relevant, self._weights), fits=fits, limit=_ROWS)
         return [ranking.recalled(one, ask.session, ask.now) for one in chosen]
 
-    def goal(self, user: str, session: str) -> Fragment | None:
-        """The goal of a session, from the store."""
-        return self._store.goal(FragmentSet(MemoryScope(user, "user"), self._embedder), session)
+    def standing(self, user: str, ask: StandingQuestion) -> list[Recalled]:
+        """What every agent of a new session is told."""
+        wishes = self._store.of_kind(self._set(MemoryScope(user, "person")), "preference")
+        decisions: list[Statement] = []
+        if ask.project:
+            project = self._set(MemoryScope(user, "project", ask.project))
+            decisions = self._store.of_kind(project, "decision")
+            wishes = [*wishes, *self._store.of_kind(project, "preference")]
+        return standing(wishes, decisions, ask.tokens)
 
-    def _relevant(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates that are current and more than noise."""
-        return [
-            one
-            for one in candidates
-            if not one.fragment.superseded_by and ranking.stands_out(one, self._floor, self._weights)
-        ]
+    def _set(self, scope: MemoryScope) -> StatementSet:
+        return StatementSet(scope, self._embedder)
 
-    def _on(self, fragment_set: FragmentSet, asked: Wanted) -> list[Candidate]:
+    def _candidates(self, asked: Wanted) -> list[Candidate]:
+        """The nearest statements of every scope, with their signs."""
         if not asked.vector:
             return []
         hits = {
-            hit.fragment.id: hit for hit in self._store.nearest(fragment_set, [asked.vector], _CANDIDATES)[0]
+            hit.statement.id: (hit.statement, hit.similarity)
+            for scope in asked.scopes
+            for hit in self._store.nearest(self._set(scope), [asked.vector], _CANDIDATES)[0]
         }
-        words = self._indexes.best(fragment_set, asked.text, _LEXICAL)
-        for hit in self._store.get(fragment_set, [identity for identity in words if identity not in hits]):
-            near = ranking.dot(hit.vector, asked.vector)
-            hits[hit.fragment.id] = StoredHit(hit.fragment, (), near)
-        rest = self._indexes.scores(fragment_set, asked.text, [one for one in hits if one not in words])
-        return [
-            Candidate(hit.fragment, hit.similarity, words.get(identity, rest.get(identity, 0.0)))
-            for identity, hit in hits.items()
-        ]
+        return ranking.matched(asked.text, hits)

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from iact.hippocampus.fragment import Fragment
+from iact.hippocampus.statement import Statement
 from iact.hippocampus.words import terms
 
 Relation = Literal["replaces", "contradicts", "none"]
@@ -22,27 +22,35 @@ _SLOTS: Final = (
     re.compile(r"\b(?:my|our|the)\s+(?P<slot>(?:[\w'-]+\s+){0,3}?[\w'-]+)\s+listens?\s+on\s+(?P<value>.+)", re.I),
     re.compile(r"\bi\s+(?:now\s+)?(?P<slot>live|work)\s+(?:now\s+)?(?:in|at|for|as)\s+(?P<value>.+)", re.I),
     re.compile(r"\b(?P<slot>call me|name is)\s+(?P<value>.+)", re.I),
+    re.compile(r"\b(?:mein|unser)e?\s+(?P<slot>(?:[\w'-]+\s+){0,3}?[\w'-]+)\s+(?:ist|sind|heißt|lautet)\s+(?:jetzt\s+)?(?P<value>.+)", re.I),
     re.compile(r"\b(?P<slot>answer|reply|respond|speak|write)\s+(?:to me\s+)?(?:only\s+)?in\s+(?P<value>\w+)"
                r"(?=\s*(?:[.,;!]|$|from\b|now\b|always\b|instead\b|please\b))", re.I),
 )  # fmt: skip
 _NEGATION: Final = re.compile(
-    r"\b(?:not|no|never|don't|doesn't|isn't|aren't|can't|cannot|won't|without|stop|hate|dislike)\b", re.I
+    r"\b(?:not|no|never|don't|doesn't|isn't|aren't|can't|cannot|won't|without|stop|hate|dislike"
+    r"|nicht|nie|niemals|kein\w*|ohne|hasse)\b",
+    re.I,
 )
 _CUE: Final = re.compile(
-    r"\b(?:no longer|not any\s?more|any\s?more|instead|from now on|changed my mind|actually|switched|these days|now)\b",
+    r"\b(?:no longer|not any\s?more|any\s?more|instead|from now on|changed my mind|actually|switched|these days|now"
+    r"|nicht mehr|stattdessen|ab jetzt|künftig|jetzt)\b",
     re.I,
 )
 _FRAME: Final = frozenset(
     terms(
         """prefer prefers preferred rather love loves hate dislike enjoy favourite favorite always never stop
         longer anymore instead switched changed mind actually future days use using used need everything every
-        keep give"""
+        keep give forget said bevorzuge bevorzugen mag liebe hasse lieber immer nie niemals mehr statt künftig zukunft
+        jetzt vergiss möchte will"""
     )
 )
 """Words that frame a wish and don't say what it is about."""
 
 _SAME_NEAR: Final = 0.45
 """The cosine from which two statements may be about one thing, with the built-in model."""
+
+_NEAR_WITH_ONE_END: Final = 0.3
+"""The same for statements with the same last word, as in "tea for breakfast" and "rye bread for breakfast"."""
 
 
 _BEINGS: Final = frozenset(
@@ -108,16 +116,16 @@ def negative(text: str) -> bool:
     return len(_NEGATION.findall(text.replace("’", "'"))) % 2 == 1
 
 
-def comparable(new: Fragment, old: Fragment) -> bool:
+def comparable(new: Statement, old: Statement) -> bool:
     """Whether one could replace the other at all."""
-    if new.id == old.id or new.scope.user != old.scope.user or old.superseded_by:
+    if new.id == old.id or new.scope.user != old.scope.user or old.replaced_by:
         return False
-    if new.kind in ("goal", "result") or old.kind in ("goal", "result"):
-        return False
+    if new.withdraws or old.withdraws:
+        return True
     return (new.kind == "preference") == (old.kind == "preference")
 
 
-def relation(new: Fragment, old: Fragment, near: float) -> Relation:
+def relation(new: Statement, old: Statement, near: float) -> Relation:
     """How `new`, the later statement, relates to `old`; `near`: cosine of the two texts."""
     said = _says(new, old, near)
     if said == "replaces" and new.untrusted and not old.untrusted:
@@ -125,32 +133,39 @@ def relation(new: Fragment, old: Fragment, near: float) -> Relation:
     return said
 
 
-def _says(new: Fragment, old: Fragment, near: float) -> Relation:
+def _says(new: Statement, old: Statement, near: float) -> Relation:
     apart = difference(new.text, old.text)
+    if new.withdraws and not old.withdraws and apart.overlap > 0.5:
+        return "replaces"
     opposed = negative(new.text) != negative(old.text)
     if apart.same:
         return "contradicts" if opposed and new.kind != "preference" else "replaces"
     mine, theirs = slot(new.text), slot(old.text)
     if mine and theirs and mine[0] == theirs[0]:
         return "replaces"
-    if near < _SAME_NEAR:
+    if near < (_NEAR_WITH_ONE_END if _end_alike(new.text, old.text) else _SAME_NEAR):
         return "none"
     if new.kind == "preference":
         return _wishes(new, old, apart, opposed)
     return "contradicts" if opposed and apart.overlap > 0.5 else "none"
 
 
-def _wishes(new: Fragment, old: Fragment, apart: Difference, opposed: bool) -> Relation:
+def _wishes(new: Statement, old: Statement, apart: Difference, opposed: bool) -> Relation:
     """Compare two wishes: the later replaces the earlier if they are about one thing. If unsure, both stay, marked."""
     cue = _CUE.search(new.text) is not None
     if not apart.shared:
         return "contradicts" if cue else "none"
     if not (cue or opposed or _exclusive(new.text)):
         return "none"
-    one_thing = apart.overlap > 0.5 or topic(new.text)[-1] == topic(old.text)[-1]
+    one_thing = apart.overlap > 0.5 or _end_alike(new.text, old.text)
     if one_thing and (apart.new or cue or opposed):
         return "replaces"
     return "replaces" if cue and opposed else "contradicts" if cue or opposed else "none"
+
+
+def _end_alike(new: str, old: str) -> bool:
+    """Whether two statements name the same thing last, which is what a wish is for."""
+    return topic(new)[-1:] == topic(old)[-1:]
 
 
 def _exclusive(text: str) -> bool:

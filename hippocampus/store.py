@@ -1,4 +1,4 @@
-"""The vector store: a few blocking operations on collections of fragments, implemented with Chroma.
+"""The vector store: a few blocking operations on collections of statements, implemented with Chroma.
 
 Everything here blocks and is called from a worker's thread. Chroma is imported at the first opening, because that takes
 half a second, which no first token should wait for.
@@ -6,11 +6,9 @@ half a second, which no first token should wait for.
 
 from __future__ import annotations
 
-import sqlite3
-import struct
+import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -19,7 +17,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from iact.core.errors import MemoryUnavailable
-from iact.hippocampus.fragment import Fragment, MemoryScope, from_metadata
+from iact.core.ports import StatementKind
+from iact.hippocampus.statement import MemoryScope, Statement, from_metadata
 
 if TYPE_CHECKING:
     import numpy
@@ -30,22 +29,22 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 500
 
-_HEADER: Final = struct.Struct("<iQQQQ")
-"""The beginning of a vector file's header: version, offset of level 0, capacity, number of elements, bytes of each."""
+_FORM: Final = 2
+"""The form of our collections. Those of form 1 hold messages, and are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredHit:
-    """A stored fragment: from a query with its `similarity`, otherwise with its `vector`."""
+    """A stored statement: from a query with its `similarity`, otherwise with its `vector`."""
 
-    fragment: Fragment
+    statement: Statement
     vector: Sequence[float]
     similarity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class FragmentSet:
-    """A collection: the fragments of one scope, with the vectors of one embedder."""
+class StatementSet:
+    """A collection: the statements of one scope, with the vectors of one embedder."""
 
     scope: MemoryScope
     embedder: str
@@ -54,40 +53,45 @@ class FragmentSet:
 class Store(Protocol):
     """The operations that memory needs of a vector store. Any call may raise anything, which counts as a failure."""
 
-    def fragment_sets(self) -> list[FragmentSet]: ...
+    @property
+    def outdated(self) -> bool:
+        """Whether it held collections of an older form, which were removed."""
+        ...
+
+    def statement_sets(self) -> list[StatementSet]: ...
 
     def put(
-        self, fragment_set: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+        self, statement_set: StatementSet, statements: Sequence[Statement], vectors: Sequence[Sequence[float]]
     ) -> None:
-        """Write fragments, replacing those with the same ids."""
+        """Write statements, replacing those with the same ids."""
         ...
 
     def nearest(
-        self, fragment_set: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+        self, statement_set: StatementSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
-        """For each vector the nearest fragments, nearest first; none for a fragment set that does not exist."""
+        """For each vector the nearest statements, nearest first; none for a statement set that does not exist."""
         ...
 
-    def get(self, fragment_set: FragmentSet, ids: Sequence[str]) -> list[StoredHit]: ...
+    def get(self, statement_set: StatementSet, ids: Sequence[str]) -> list[StoredHit]: ...
 
-    def all(self, fragment_set: FragmentSet) -> Iterator[StoredHit]: ...
+    def all(self, statement_set: StatementSet) -> Iterator[StoredHit]: ...
 
-    def fragments(self, fragment_set: FragmentSet) -> Iterator[Fragment]:
+    def statements(self, statement_set: StatementSet) -> Iterator[Statement]:
         """As `all`, without the vectors, which take ten times as much memory as the texts."""
         ...
 
-    def count(self, fragment_set: FragmentSet) -> int: ...
+    def count(self, statement_set: StatementSet) -> int: ...
 
-    def goal(self, fragment_set: FragmentSet, session: str) -> Fragment | None:
-        """The first goal of a session in this fragment set. Slow: it filters."""
+    def of_kind(self, statement_set: StatementSet, kind: StatementKind) -> list[Statement]:
+        """All statements of one kind in this set."""
         ...
 
-    def delete(self, fragment_set: FragmentSet, ids: Sequence[str]) -> None: ...
+    def delete(self, statement_set: StatementSet, ids: Sequence[str]) -> None: ...
 
-    def drop(self, fragment_set: FragmentSet) -> None: ...
+    def drop(self, statement_set: StatementSet) -> None: ...
 
-    def scrub(self, fragment_sets: Sequence[FragmentSet]) -> None:
-        """Rewrite sets after deletions, so that no byte of the deleted fragments is left on the disk."""
+    def purge(self, statement_sets: Sequence[StatementSet]) -> None:
+        """After deletions from these sets, leave no byte of what was deleted on the disk."""
         ...
 
     def close(self) -> None: ...
@@ -103,51 +107,70 @@ class ChromaStore:
             Exception: any error of Chroma; the directory may be damaged.
         """
         import chromadb
-        from chromadb.config import Settings
 
-        settings = Settings(anonymized_telemetry=False)
+        settings = _settings()
         self._directory = directory
         self._client: ClientAPI
         if server:
             host, port, secure = _address(server)
             self._client = chromadb.HttpClient(host=host, port=port, ssl=secure, settings=settings)
         elif directory is not None:
+            _finish_move(directory)
             self._client = _persistent(directory, settings)
         else:
             raise MemoryUnavailable("Memory needs a directory or the address of a Chroma server; set one.")
-        self._collections: dict[FragmentSet, Collection] = {}
+        self._collections: dict[StatementSet, Collection] = {}
+        self.outdated = False
+        """Whether there were collections of an older form, which are removed."""
         self._whole = threading.RLock()
         """Held while writing and reading. Chroma changes texts and vectors one after the other.
 
         A read in between gets an error, or texts without vectors.
         """
         try:
-            self.fragment_sets()
+            self._remove_outdated()
+            if self.outdated and directory is not None:
+                self._move_into_new_files(directory)
+            self.statement_sets()
         except BaseException:
             self.close()
             raise
 
-    def fragment_sets(self) -> list[FragmentSet]:
+    def statement_sets(self) -> list[StatementSet]:
         """All collections of ours; others on the same server are ignored."""
-        found: list[FragmentSet] = []
+        found: list[StatementSet] = []
+        for collection in self._listed():
+            statement_set = _shelf(collection.metadata or {})
+            if statement_set is not None:
+                self._collections[statement_set] = collection
+                found.append(statement_set)
+        return found
+
+    def _listed(self) -> Iterator[Collection]:
         offset = 0
         while page := self._client.list_collections(limit=_PAGE, offset=offset):
             offset += len(page)
-            for collection in page:
-                fragment_set = _shelf(collection.metadata or {})
-                if fragment_set is not None:
-                    self._collections[fragment_set] = collection
-                    found.append(fragment_set)
-        return found
+            yield from page
+
+    def _remove_outdated(self) -> None:
+        """Remove the collections of an older form. Of messages, only a journal can tell which statements they made."""
+        outdated = [
+            collection
+            for collection in self._listed()
+            if 0 < int((collection.metadata or {}).get("iact") or 0) < _FORM
+        ]
+        for collection in outdated:
+            self._client.delete_collection(collection.name)
+        self.outdated = bool(outdated)
 
     def put(
-        self, fragment_set: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+        self, statement_set: StatementSet, statements: Sequence[Statement], vectors: Sequence[Sequence[float]]
     ) -> None:
         size = min(_PAGE, self._client.get_max_batch_size())
-        for start in range(0, len(fragments), size):
-            part = fragments[start : start + size]
+        for start in range(0, len(statements), size):
+            part = statements[start : start + size]
             with self._whole:
-                self._made(fragment_set, _name(fragment_set)).upsert(
+                self._made(statement_set, _name(statement_set)).upsert(
                     ids=[one.id for one in part],
                     embeddings=_array(vectors[start : start + size]),
                     documents=[one.text for one in part],
@@ -155,10 +178,10 @@ class ChromaStore:
                 )
 
     def nearest(
-        self, fragment_set: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+        self, statement_set: StatementSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
         with self._whole:
-            collection = self._collections.get(fragment_set)
+            collection = self._collections.get(statement_set)
             if collection is None or not vectors:
                 return [[] for _ in vectors]
             answer = collection.query(
@@ -176,7 +199,7 @@ class ChromaStore:
         return [
             [
                 StoredHit(
-                    from_metadata(identity, text or "", fragment_set.scope, data or {}),
+                    from_metadata(identity, text or "", statement_set.scope, data or {}),
                     (),
                     1.0 - float(distance),
                 )
@@ -185,109 +208,124 @@ class ChromaStore:
             for rows in columns
         ]
 
-    def get(self, fragment_set: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
+    def get(self, statement_set: StatementSet, ids: Sequence[str]) -> list[StoredHit]:
         with self._whole:
-            collection = self._collections.get(fragment_set)
+            collection = self._collections.get(statement_set)
             return (
-                [] if collection is None or not ids else list(_got(collection, fragment_set, ids=list(ids)))
+                [] if collection is None or not ids else list(_got(collection, statement_set, ids=list(ids)))
             )
 
-    def all(self, fragment_set: FragmentSet) -> Iterator[StoredHit]:
+    def all(self, statement_set: StatementSet) -> Iterator[StoredHit]:
         offset = 0
         while True:
             with self._whole:
-                collection = self._collections.get(fragment_set)
+                collection = self._collections.get(statement_set)
                 page = (
                     []
                     if collection is None
-                    else list(_got(collection, fragment_set, limit=_PAGE, offset=offset))
+                    else list(_got(collection, statement_set, limit=_PAGE, offset=offset))
                 )
             yield from page
             offset += len(page)
             if len(page) < _PAGE:
                 return
 
-    def fragments(self, fragment_set: FragmentSet) -> Iterator[Fragment]:
+    def statements(self, statement_set: StatementSet) -> Iterator[Statement]:
         offset = 0
         while True:
             with self._whole:
-                collection = self._collections.get(fragment_set)
+                collection = self._collections.get(statement_set)
                 if collection is None:
                     return
                 answer = collection.get(limit=_PAGE, offset=offset, include=["documents", "metadatas"])
-            yield from _read(fragment_set, answer)
+            yield from _read(statement_set, answer)
             offset += len(answer["ids"])
             if len(answer["ids"]) < _PAGE:
                 return
 
-    def count(self, fragment_set: FragmentSet) -> int:
+    def count(self, statement_set: StatementSet) -> int:
         with self._whole:
-            collection = self._collections.get(fragment_set)
+            collection = self._collections.get(statement_set)
             return 0 if collection is None else collection.count()
 
-    def goal(self, fragment_set: FragmentSet, session: str) -> Fragment | None:
+    def of_kind(self, statement_set: StatementSet, kind: StatementKind) -> list[Statement]:
         with self._whole:
-            collection = self._collections.get(fragment_set)
+            collection = self._collections.get(statement_set)
             if collection is None:
-                return None
-            answer = collection.get(
-                where={"$and": [{"session": session}, {"kind": "goal"}]}, include=["documents", "metadatas"]
-            )
-        return min(_read(fragment_set, answer), key=lambda one: one.record, default=None)
+                return []
+            answer = collection.get(where={"kind": kind}, include=["documents", "metadatas"])
+        return list(_read(statement_set, answer))
 
-    def delete(self, fragment_set: FragmentSet, ids: Sequence[str]) -> None:
+    def delete(self, statement_set: StatementSet, ids: Sequence[str]) -> None:
         with self._whole:
-            collection = self._collections.get(fragment_set)
+            collection = self._collections.get(statement_set)
             if collection is not None and ids:
                 collection.delete(ids=list(ids))
 
-    def drop(self, fragment_set: FragmentSet) -> None:
+    def drop(self, statement_set: StatementSet) -> None:
         with self._whole:
-            collection = self._collections.pop(fragment_set, None)
+            collection = self._collections.pop(statement_set, None)
             if collection is not None:
                 self._client.delete_collection(collection.name)
 
-    def scrub(self, fragment_sets: Sequence[FragmentSet]) -> None:
-        for fragment_set in fragment_sets:
-            with self._whole:
-                self._rewrite(fragment_set)
-        if self._directory is not None:
-            _vacuum(self._directory / "chroma.sqlite3")
-            _blank(self._directory)
+    def purge(self, statement_sets: Sequence[StatementSet]) -> None:
+        with self._whole:
+            if self._directory is not None:
+                self._move_into_new_files(self._directory)
+                return
+            for statement_set in statement_sets:
+                self._rewrite(statement_set)
 
     def close(self) -> None:
         self._collections.clear()
         self._client.close()  # type: ignore[attr-defined]  # the client has it, but its interface does not declare it
-        if self._directory is not None:
-            _blank(self._directory)
         for client in (self._client, getattr(self._client, "_admin_client", None)):
             session = getattr(getattr(client, "_server", None), "_session", None)
             if isinstance(session, httpx.Client):  # of a server's client, which leaves its sockets open
                 session.close()
 
-    def _rewrite(self, fragment_set: FragmentSet) -> None:
-        """Copy the remaining fragments. A deletion only marks vectors, and leaves texts in the write-ahead log."""
-        hits = list(self.all(fragment_set))
-        self.drop(fragment_set)
-        if hits:
-            self.put(fragment_set, [hit.fragment for hit in hits], [hit.vector for hit in hits])
+    def _move_into_new_files(self, directory: Path) -> None:
+        """Copy what is left into a new store, and remove the old one with all its files.
 
-    def _made(self, fragment_set: FragmentSet, name: str) -> Collection:
-        collection = self._collections.get(fragment_set)
+        A deletion only marks vectors, and leaves texts in free pages and in the write-ahead log.
+        """
+        left = [(statement_set, list(self.all(statement_set))) for statement_set in self.statement_sets()]
+        fresh, old = _beside(directory)
+        shutil.rmtree(fresh, ignore_errors=True)
+        copy = ChromaStore(fresh)
+        for statement_set, hits in left:
+            copy.put(statement_set, [hit.statement for hit in hits], [hit.vector for hit in hits])
+        copy.close()
+
+        self.close()
+        directory.rename(old)
+        fresh.rename(directory)
+        shutil.rmtree(old)
+        self._client = _persistent(directory, _settings())
+        self.statement_sets()
+
+    def _rewrite(self, statement_set: StatementSet) -> None:
+        """Copy the remaining statements of a set at a server."""
+        hits = list(self.all(statement_set))
+        self.drop(statement_set)
+        self.put(statement_set, [hit.statement for hit in hits], [hit.vector for hit in hits])
+
+    def _made(self, statement_set: StatementSet, name: str) -> Collection:
+        collection = self._collections.get(statement_set)
         if collection is None:
             collection = self._client.get_or_create_collection(
                 name,
                 metadata={
-                    "iact": 1,
-                    "user": fragment_set.scope.user,
-                    "scope": fragment_set.scope.kind,
-                    "name": fragment_set.scope.name,
-                    "embedder": fragment_set.embedder,
+                    "iact": _FORM,
+                    "user": statement_set.scope.user,
+                    "scope": statement_set.scope.kind,
+                    "name": statement_set.scope.name,
+                    "embedder": statement_set.embedder,
                 },
                 configuration={"hnsw": {"space": "cosine"}},
                 embedding_function=None,
             )
-            self._collections[fragment_set] = collection
+            self._collections[statement_set] = collection
         return collection
 
 
@@ -309,21 +347,21 @@ def _array(vectors: Sequence[Sequence[float]]) -> numpy.ndarray:
     return numpy.asarray(vectors, dtype=numpy.float32)
 
 
-def _name(fragment_set: FragmentSet) -> str:
-    return f"{fragment_set.scope.key}.{fragment_set.embedder}"[:200].rstrip("._-")
+def _name(statement_set: StatementSet) -> str:
+    return f"{statement_set.scope.key}.{statement_set.embedder}"[:200].rstrip("._-")
 
 
-def _shelf(metadata: Mapping[str, object]) -> FragmentSet | None:
+def _shelf(metadata: Mapping[str, object]) -> StatementSet | None:
     kind = metadata.get("scope")
-    if metadata.get("iact") != 1 or kind not in ("user", "project", "session"):
+    if metadata.get("iact") != _FORM or kind not in ("person", "project", "session"):
         return None
     scope = MemoryScope(str(metadata.get("user")), kind, str(metadata.get("name")))
-    return FragmentSet(scope, str(metadata.get("embedder")))
+    return StatementSet(scope, str(metadata.get("embedder")))
 
 
 def _got(
     collection: Collection,
-    fragment_set: FragmentSet,
+    statement_set: StatementSet,
     *,
     ids: list[str] | None = None,
     limit: int | None = None,
@@ -333,42 +371,38 @@ def _got(
         ids=ids, limit=limit, offset=offset, include=["documents", "metadatas", "embeddings"]
     )
     vectors = answer["embeddings"]
-    for fragment, vector in zip(_read(fragment_set, answer), [] if vectors is None else vectors, strict=True):
-        yield StoredHit(fragment, vector)
+    for statement, vector in zip(
+        _read(statement_set, answer), [] if vectors is None else vectors, strict=True
+    ):
+        yield StoredHit(statement, vector)
 
 
-def _read(fragment_set: FragmentSet, answer: GetResult) -> Iterator[Fragment]:
+def _read(statement_set: StatementSet, answer: GetResult) -> Iterator[Statement]:
     columns = zip(answer["ids"], answer["documents"] or [], answer["metadatas"] or [], strict=True)
     return (
-        from_metadata(identity, text or "", fragment_set.scope, data or {})
+        from_metadata(identity, text or "", statement_set.scope, data or {})
         for identity, text, data in columns
     )
 
 
-def _vacuum(path: Path) -> None:
-    """Merge the full-text index and rewrite the file, which is the only way to remove the bytes of deleted rows."""
-    with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as database:
-        database.execute(
-            "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('optimize')"
-        )
-        database.execute("VACUUM")
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def _settings() -> Settings:
+    from chromadb.config import Settings
+
+    return Settings(anonymized_telemetry=False)
 
 
-def _blank(directory: Path) -> None:
-    """Overwrite the spare room for more elements in Chroma's vector files.
+def _beside(directory: Path) -> tuple[Path, Path]:
+    """Where a store is while it takes the place of this one, and where this one is meanwhile."""
+    return directory.with_name(f"{directory.name}.new"), directory.with_name(f"{directory.name}.old")
 
-    Chroma writes that room from uninitialised memory of the process, which may contain any text of ours.
-    """
-    for data in directory.glob("*/data_level0.bin"):
-        try:
-            _, _, room, used, size = _HEADER.unpack_from(data.with_name("header.bin").read_bytes())
-            if used <= room and data.stat().st_size == room * size:
-                with data.open("r+b") as stream:
-                    stream.seek(used * size)
-                    stream.write(bytes((room - used) * size))
-        except (OSError, struct.error):
-            continue
+
+def _finish_move(directory: Path) -> None:
+    """Finish a move into new files that was cut off, or undo it if the new files may not be whole."""
+    fresh, old = _beside(directory)
+    if not directory.exists() and fresh.exists():
+        fresh.rename(directory)
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _address(server: str) -> tuple[str, int, bool]:

@@ -18,15 +18,13 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from iact.core.errors import IactError, MemoryUnavailable
-from iact.core.ports import Clock, Embedder, MemoryEvent
+from iact.core.ports import Clock, Embedder, NewStatement
 from iact.hippocampus.embedding import noise_floor
-from iact.hippocampus.extraction import fragments_of
-from iact.hippocampus.fragment import Fragment, MemoryScope
 from iact.hippocampus.jobs import AwaitedJob, BackgroundJob, MemoryJob, Note, Result
 from iact.hippocampus.lifecycle import OpenStore, StoreLifecycle, StoreOpener
 from iact.hippocampus.marker_files import MarkerFiles
 from iact.hippocampus.ranking import Weights
-from iact.hippocampus.store import FragmentSet
+from iact.hippocampus.statement import statement_of
 from iact.hippocampus.worker import Worker
 
 _QUEUE: Final = 10_000
@@ -36,8 +34,8 @@ _REINDEX: Final = 512
 RETRY: Final = 30.0
 """Seconds between two attempts to open a store that failed."""
 
-Journals: TypeAlias = Callable[[], Iterable[tuple[str, MemoryEvent]]]
-"""All events of all journals, each with its user, in the order of each journal. Blocking; run in a thread."""
+Journals: TypeAlias = Callable[[], Iterable[tuple[str, NewStatement]]]
+"""All statements of all journals, each with its user, in the order of each journal. Blocking; run in a thread."""
 
 
 class Upkeep:
@@ -71,8 +69,6 @@ class Upkeep:
         self._missed = False
         self._marked = False
         self._retry_at = 0.0
-        self._indexing: set[FragmentSet] = set()
-        self._waiting: list[Note] = []
         self.opened: OpenStore | None = None
         self.trouble = ""
         self.news = ""
@@ -80,7 +76,7 @@ class Upkeep:
     # --- from the loop ---
 
     def note(self, note: Note) -> None:
-        """Queue an event to remember. If the queue is full, it is caught up from the journals later."""
+        """Queue a statement to remember. If the queue is full, it is caught up from the journals later."""
         if self.opened is None and not self._marked:
             self._marked = True
             self._markers.leave()
@@ -88,23 +84,12 @@ class Upkeep:
             self._queue.put_nowait(note)
         except asyncio.QueueFull:
             self._missed = True
-        else:
-            self._waiting.append(note)
 
     def wake(self) -> None:
         """Open the store, unless that was tried. If it was down, try again when it is time."""
         self._wanted.set()
         if self.trouble and self._clock.monotonic() >= self._retry_at:
             self.aside(_nothing)
-
-    def index(self, scopes: Sequence[MemoryScope]) -> None:
-        """Build the lexical indexes of these scopes in the background, unless that was done."""
-        opened = self.opened
-        for fragment_set in [opened.writer.fragment_set(scope) for scope in scopes] if opened else []:
-            if opened is None or opened.indexes.ready(fragment_set) or fragment_set in self._indexing:
-                continue
-            self._indexing.add(fragment_set)
-            self.aside(partial(self._build, fragment_set))
 
     def broke(self, opened: OpenStore, error: Exception) -> str:
         """Handle a failed call to the store: close it, and open it again later. Return a sentence about it."""
@@ -117,10 +102,6 @@ class Upkeep:
             )
             self._tried.set()
         return self.trouble
-
-    def unstored(self, user: str) -> list[MemoryEvent]:
-        """A user's events that are not stored yet, oldest first."""
-        return [note.event for note in self._waiting if note.user == user]
 
     async def tried(self, patience: float) -> OpenStore | None:
         """The open store, or None if it is not open within `patience` seconds."""
@@ -179,10 +160,12 @@ class Upkeep:
     # --- jobs ---
 
     async def forget(self, user: str, ids: Sequence[str]) -> int:
-        """Remove fragments for good. Return how many were removed, including related ones."""
+        """Remove statements for good. Return how many were removed."""
 
         async def act(opened: OpenStore) -> int:
-            gone = await self._worker.run(lambda: opened.writer.gone_with(user, ids))
+            gone = await self._worker.run(lambda: opened.writer.with_ids(user, ids))
+            if not gone:
+                return 0
             opened.decisions.forget(one.id for one in gone)
             await self._worker.run(lambda: opened.writer.remove(user, gone))
             return len(gone)
@@ -190,7 +173,7 @@ class Upkeep:
         return await self._order(act)
 
     async def drop_sessions(self, user: str, sessions: Sequence[str], *, for_good: bool) -> int:
-        """Remove fragments from these sessions. Return their number. `for_good`: also remove decisions about them."""
+        """Remove the statements of these sessions. Return their number. `for_good`: also remove decisions about them."""
 
         async def act(opened: OpenStore) -> int:
             gone = await self._worker.run(lambda: opened.writer.of_sessions(user, sessions))
@@ -204,20 +187,20 @@ class Upkeep:
         return await self._order(act)
 
     async def edit(self, user: str, identity: str, text: str) -> None:
-        """Change a fragment's text for good, also where it occurs in others from the same record."""
+        """Change a statement's text for good."""
 
         async def act(opened: OpenStore) -> None:
-            texts = await self._worker.run(lambda: opened.writer.edited(user, identity, text))
-            if not texts:
+            found = await self._worker.run(lambda: opened.writer.find(user, identity))
+            if found is None:
                 raise MemoryUnavailable(f"There is no memory {identity!r}; list them with a search.")
-            vectors = dict(zip(texts, await self._embedder.embed(list(texts.values())), strict=True))
-            opened.decisions.edit(texts)
-            await self._worker.run(lambda: opened.writer.rewrite(user, texts, vectors))
+            (vector,) = await self._embedder.embed([text])
+            opened.decisions.edit(identity, text)
+            await self._worker.run(lambda: opened.writer.rewrite(user, identity, text, vector))
 
         await self._order(act)
 
-    async def in_journals(self, user: str) -> list[MemoryEvent]:
-        """All events of a user in the journals."""
+    async def in_journals(self, user: str) -> list[NewStatement]:
+        """All statements of a user in the journals."""
         journals = self._journals
         return (
             await asyncio.to_thread(lambda: [one for whose, one in journals() if whose == user])
@@ -225,39 +208,13 @@ class Upkeep:
             else []
         )
 
-    async def rebuild(self, user: str, memory_events: Iterable[MemoryEvent]) -> int:
-        """Empty a user's memory and fill it. Return how many fragments were made."""
-        notes = [Note(user, one) for one in memory_events]
+    async def rebuild(self, user: str, statements: Iterable[NewStatement]) -> int:
+        """Empty a user's memory and fill it. Return how many statements it then has."""
+        notes = [Note(user, one) for one in statements]
 
         async def act(opened: OpenStore) -> int:
             await self._worker.run(lambda: opened.writer.clear(user))
             return await self._add_all(opened, notes)
-
-        return await self._order(act)
-
-    async def merge(self, user: str, fragment: Fragment) -> bool:
-        """Store a consolidated fragment in place of its sources. False if one of them changed meanwhile."""
-
-        async def act(opened: OpenStore) -> bool:
-            if opened.decisions.forgotten(fragment):
-                return False
-            kept = replace(fragment, text=opened.decisions.text(fragment))
-            (vector,) = await self._embedder.embed([kept.text])
-            return await self._worker.run(lambda: opened.writer.merge(user, kept, vector))
-
-        return await self._order(act)
-
-    async def let_go(self, user: str, faded: Callable[[Fragment], bool]) -> int:
-        """Remove faded fragments. Return their number. This is not recorded, so a rebuild may restore them."""
-
-        async def act(opened: OpenStore) -> int:
-            def work() -> int:
-                gone = [one for one in opened.writer.everything(user) if faded(one)]
-                if gone:
-                    opened.writer.remove(user, gone, scrub=False)
-                return len(gone)
-
-            return await self._worker.run(work)
 
         return await self._order(act)
 
@@ -289,7 +246,6 @@ class Upkeep:
             try:
                 await self._work(notes, job)
             finally:
-                del self._waiting[: len(notes)]  # both are in order of arrival
                 for _ in range(len(notes) + (job is not None)):
                     self._queue.task_done()
 
@@ -347,12 +303,12 @@ class Upkeep:
         return False
 
     async def _add(self, opened: OpenStore, notes: Sequence[Note]) -> int:
-        """Store the fragments of notes. Return their number."""
-        made = {one.id: one for note in notes for one in fragments_of(note.event, note.user)}
+        """Store the statements of notes. Return their number."""
+        made = [statement_of(note.statement, note.user) for note in notes]
         kept = [
-            replace(one, text=text)
-            for one in made.values()
-            if not opened.decisions.forgotten(one) and (text := opened.decisions.text(one))
+            replace(one, text=opened.decisions.text(one))
+            for one in {one.id: one for one in made}.values()
+            if not opened.decisions.forgotten(one)
         ]
         stored = await self._worker.run(lambda: opened.writer.stored(kept))
         fresh = [one for one in kept if one.id not in stored]
@@ -363,7 +319,7 @@ class Upkeep:
 
     async def _add_all(self, opened: OpenStore, notes: Sequence[Note]) -> int:
         """The same for many notes, oldest first."""
-        ordered = sorted(notes, key=lambda note: (note.event.at, note.event.record))
+        ordered = sorted(notes, key=_in_order)
         count = 0
         for start in range(0, len(ordered), _BATCH):
             count += await self._add(opened, ordered[start : start + _BATCH])
@@ -402,7 +358,6 @@ class Upkeep:
             self.opened, self.trouble, self._suspect = opened, "", False
             self._missed = self._missed or opened.lacking
             self.news = opened.news or self.news
-            self._indexing.clear()
             self._retry_at = 0.0
             self.aside(self._reindex)
         finally:
@@ -410,19 +365,20 @@ class Upkeep:
 
     # --- in the background ---
 
-    async def _build(self, fragment_set: FragmentSet, opened: OpenStore) -> None:
-        await self._worker.run(lambda: opened.indexes.build(fragment_set))
-
     async def _reindex(self, opened: OpenStore) -> None:
-        """Embed again the fragments of another embedder's fragment_sets, and remove those fragment_sets."""
-        for fragment_set in await self._worker.run(opened.writer.foreign):
-            fragments = await self._worker.run(partial(opened.writer.texts, fragment_set))
-            for start in range(0, len(fragments), _REINDEX):
-                part = fragments[start : start + _REINDEX]
+        """Embed again the statements of another embedder's statement_sets, and remove those statement_sets."""
+        for statement_set in await self._worker.run(opened.writer.foreign):
+            statements = await self._worker.run(partial(opened.writer.texts, statement_set))
+            for start in range(0, len(statements), _REINDEX):
+                part = statements[start : start + _REINDEX]
                 vectors = await self._embedder.embed([one.text for one in part])
                 await self._worker.run(partial(opened.writer.carry, part, vectors))
-            await self._worker.run(partial(opened.writer.drop, fragment_set))
+            await self._worker.run(partial(opened.writer.drop, statement_set))
 
 
 async def _nothing(opened: OpenStore) -> None:
     """A job that only wakes the task."""
+
+
+def _in_order(note: Note) -> tuple[str, int, int]:
+    return note.statement.at, note.statement.record, note.statement.ordinal

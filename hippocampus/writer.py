@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from iact.hippocampus.decisions import origin
-from iact.hippocampus.extraction import shorten
-from iact.hippocampus.fragment import Fragment, MemoryScope, fragment_id
-from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.ranking import dot
 from iact.hippocampus.revision import comparable, negative, relation, slot
-from iact.hippocampus.store import FragmentSet, Store, StoredHit
+from iact.hippocampus.statement import MemoryScope, Statement
+from iact.hippocampus.store import StatementSet, Store, StoredHit
 
 _REVISED: Final = 16
-"""Nearest fragments that a new statement is compared with."""
+"""Nearest statements that a new statement is compared with."""
 
 _FAR: Final = 0.3
 """The cosine below which two texts are not about one thing, with the built-in model. Comparing texts costs more."""
@@ -24,287 +21,213 @@ Vectors = Sequence[Sequence[float]]
 
 
 class MemoryWriter:
-    """Writes the fragments of one embedder to a store, and keeps their lexical indexes up to date."""
+    """Writes the statements of one embedder to a store."""
 
-    def __init__(self, store: Store, indexes: Indexes, embedder: str) -> None:
+    def __init__(self, store: Store, embedder: str) -> None:
         self._store = store
-        self._indexes = indexes
         self._embedder = embedder
 
-    def fragment_set(self, scope: MemoryScope) -> FragmentSet:
-        """The set of a scope's fragments."""
-        return FragmentSet(scope, self._embedder)
+    def statement_set(self, scope: MemoryScope) -> StatementSet:
+        """The set of a scope's statements."""
+        return StatementSet(scope, self._embedder)
 
-    def fragment_sets(self, user: str) -> list[FragmentSet]:
-        """All fragment_sets of a user."""
-        found = self._store.fragment_sets()
+    def statement_sets(self, user: str) -> list[StatementSet]:
+        """All statement_sets of a user."""
+        found = self._store.statement_sets()
         return [one for one in found if one.scope.user == user and one.embedder == self._embedder]
 
-    def add(self, fragments: Sequence[Fragment], vectors: Vectors) -> None:
-        """Store fragments, oldest first. Those that may replace or contradict others are compared with them.
+    def add(self, statements: Sequence[Statement], vectors: Vectors) -> None:
+        """Store statements, oldest first. Those that may replace or contradict others are compared with them.
 
-        Fragments that are already stored stay unchanged: their marks may contain more by now.
+        Statements that are already stored stay unchanged: their marks may contain more by now.
         """
-        stored = self.stored(fragments)
-        pending: dict[str, tuple[Fragment, Sequence[float]]] = {}
-        for fragment, vector in zip(fragments, vectors, strict=True):
-            if fragment.id not in stored:
-                asked = self._replacing(fragment, pending) if fragment.supersedes else fragment
+        stored = self.stored(statements)
+        pending: dict[str, tuple[Statement, Sequence[float]]] = {}
+        for statement, vector in zip(statements, vectors, strict=True):
+            if statement.id not in stored:
+                asked = self._replacing(statement, pending) if statement.replaces else statement
                 settled = self._settled(asked, vector, pending) if _revises(asked) else asked
-                pending[fragment.id] = (settled, vector)
+                pending[statement.id] = (settled, vector)
         self._put(list(pending.values()))
 
-    def merge(self, user: str, fragment: Fragment, vector: Sequence[float]) -> bool:
-        """Store a consolidated fragment in place of its sources. False if one of them is gone or was replaced."""
-        fragment_set = self.fragment_set(fragment.scope)
-        sources = self._store.get(fragment_set, fragment.sources)
-        if len(sources) != len(fragment.sources) or any(hit.fragment.superseded_by for hit in sources):
-            return False
-        replaced = [(replace(hit.fragment, superseded_by=fragment.id), hit.vector) for hit in sources]
-        self._put([(fragment, vector), *replaced])
-        return True
-
-    def stored(self, fragments: Sequence[Fragment]) -> set[str]:
+    def stored(self, statements: Sequence[Statement]) -> set[str]:
         """The ids of those that are already stored."""
         by_scope: dict[MemoryScope, list[str]] = {}
-        for one in fragments:
+        for one in statements:
             by_scope.setdefault(one.scope, []).append(one.id)
         return {
-            hit.fragment.id
+            hit.statement.id
             for scope, ids in by_scope.items()
-            for hit in self._store.get(self.fragment_set(scope), ids)
+            for hit in self._store.get(self.statement_set(scope), ids)
         }
 
-    def edited(self, user: str, identity: str, text: str) -> dict[str, str]:
-        """The new texts of a record's fragments when one of them is edited, by id; empty if there is no such fragment.
+    def rewrite(self, user: str, identity: str, text: str, vector: Sequence[float]) -> None:
+        """Change a statement's text as if it had always read so, and compare it with the others again.
 
-        Fragments that contain the old text change with it. Those that occur only in the old text become empty, to be
-        removed.
-        """
-        found = self.find(user, identity)
-        if found is None:
-            return {}
-        old, record = found[1].fragment.text, origin(identity)
-        texts = {identity: text}
-        for one in self.everything(user):
-            if one.id == identity or origin(one.id) != record:
-                continue
-            if old in one.text:
-                texts[one.id] = shorten(one.text.replace(old, text))
-            elif one.text in old and one.text not in text:
-                texts[one.id] = ""
-        return texts
-
-    def rewrite(self, user: str, texts: Mapping[str, str], vectors: Mapping[str, Sequence[float]]) -> None:
-        """Change fragments' texts as if they had always read so. Fragments consolidated from the old texts are removed.
-
-        A fragment that replaced one of them because an agent said so is written again, and replaces it again.
+        A statement that replaced it because an agent said so is written again, and replaces it again.
         """
         stored = {
-            hit.fragment.id: hit
-            for fragment_set in self.fragment_sets(user)
-            for hit in self._store.all(fragment_set)
+            hit.statement.id: hit
+            for statement_set in self.statement_sets(user)
+            for hit in self._store.all(statement_set)
         }
-        again = set(texts)
-        while more := {key for key in stored.keys() - again if _named(stored[key].fragment, again)}:
+        again = {identity}
+        while more := {key for key in stored.keys() - again if _named(stored[key].statement, again)}:
             again |= more
-        removed = [hit.fragment for key, hit in stored.items() if key in again]
-        made = {key for key, hit in stored.items() if not again.isdisjoint(hit.fragment.sources)}
-        distilled = [stored[key].fragment for key in made - again]
-        self.remove(user, [*removed, *distilled])
-        fresh = [_unmarked(one, texts.get(one.id, one.text)) for one in removed]
-        ordered = sorted((one for one in fresh if one.text), key=lambda one: (one.at, one.id))
-        self.add(ordered, [vectors.get(one.id, stored[one.id].vector) for one in ordered])
+        removed = [stored[key].statement for key in again if key in stored]
+        self.remove(user, removed)
 
-    def find(self, user: str, identity: str) -> tuple[FragmentSet, StoredHit] | None:
-        """A fragment of the user by its id."""
-        for fragment_set in self.fragment_sets(user):
-            for hit in self._store.get(fragment_set, [identity]):
-                return fragment_set, hit
+        fresh = [_unmarked(one, text if one.id == identity else one.text) for one in removed]
+        fresh.sort(key=lambda one: (one.at, one.id))
+        self.add(fresh, [vector if one.id == identity else stored[one.id].vector for one in fresh])
+
+    def find(self, user: str, identity: str) -> tuple[StatementSet, StoredHit] | None:
+        """A statement of the user by its id."""
+        for statement_set in self.statement_sets(user):
+            for hit in self._store.get(statement_set, [identity]):
+                return statement_set, hit
         return None
 
-    def gone_with(self, user: str, ids: Iterable[str]) -> list[Fragment]:
-        """The fragments to remove when these are forgotten.
+    def with_ids(self, user: str, ids: Iterable[str]) -> list[Statement]:
+        """The user's statements with these ids."""
+        found = [self.find(user, identity) for identity in dict.fromkeys(ids)]
+        return [one[1].statement for one in found if one is not None]
 
-        These are the fragments that they were made from, all others from the same records, and any that were made from
-        those.
-        """
-        stored = self.everything(user)
-        wanted = set(map(origin, ids))
-        wanted.update(origin(source) for one in stored if one.id in wanted for source in one.sources)
-        return [one for one in stored if not wanted.isdisjoint(map(origin, (one.id, *one.sources)))]
+    def of_sessions(self, user: str, sessions: Sequence[str]) -> list[Statement]:
+        """The statements that came from these sessions."""
+        return [one for one in self.everything(user) if one.session in sessions]
 
-    def of_sessions(self, user: str, sessions: Sequence[str]) -> list[Fragment]:
-        """The fragments that came from these sessions, and those that were made from them and others."""
-        wanted = set(sessions)
+    def everything(self, user: str) -> list[Statement]:
+        """All statements of a user."""
         return [
             one
-            for one in self.everything(user)
-            if one.session in wanted or any(source.partition("/")[0] in wanted for source in one.sources)
+            for statement_set in self.statement_sets(user)
+            for one in self._store.statements(statement_set)
         ]
 
-    def everything(self, user: str) -> list[Fragment]:
-        """All fragments of a user."""
-        return [
-            one for fragment_set in self.fragment_sets(user) for one in self._store.fragments(fragment_set)
-        ]
-
-    def remove(self, user: str, fragments: Sequence[Fragment], *, scrub: bool = True) -> None:
-        """Delete fragments, and remove all marks that refer to them from others.
-
-        `scrub`: also leave no byte of them on the disk. That rewrites their fragment_sets, which can't be read meanwhile.
-        """
-        gone = {one.id for one in fragments}
-        touched: list[FragmentSet] = []
-        for fragment_set in self.fragment_sets(user):
-            here = [one.id for one in fragments if one.scope == fragment_set.scope]
+    def remove(self, user: str, statements: Sequence[Statement]) -> None:
+        """Delete statements, and remove all marks that refer to them from others, so that no byte of them is left."""
+        gone = {one.id for one in statements}
+        touched: list[StatementSet] = []
+        for statement_set in self.statement_sets(user):
+            here = [one.id for one in statements if one.scope == statement_set.scope]
             if here:
-                self._store.delete(fragment_set, here)
-                self._indexes.remove(fragment_set, here)
-            left = [_without(hit, gone) for hit in self._store.all(fragment_set)]
+                self._store.delete(statement_set, here)
+            left = [_without(hit, gone) for hit in self._store.all(statement_set)]
             changed = [hit for hit in left if hit is not None]
-            self._put([(hit.fragment, hit.vector) for hit in changed])
+            self._put([(hit.statement, hit.vector) for hit in changed])
             if here or changed:
-                touched.append(fragment_set)
-        if scrub:
-            self._store.scrub(touched)
+                touched.append(statement_set)
+        if touched:
+            self._store.purge(touched)
 
     def clear(self, user: str) -> None:
         """Empty the user's memory, before a rebuild."""
-        for fragment_set in self._store.fragment_sets():
-            if fragment_set.scope.user == user:
-                self._indexes.drop(fragment_set)
-                self._store.drop(fragment_set)
+        for statement_set in self._store.statement_sets():
+            if statement_set.scope.user == user:
+                self._store.drop(statement_set)
 
-    def foreign(self) -> list[FragmentSet]:
+    def foreign(self) -> list[StatementSet]:
         """Sets with another embedder's vectors, to be embedded again."""
-        return [one for one in self._store.fragment_sets() if one.embedder != self._embedder]
+        return [one for one in self._store.statement_sets() if one.embedder != self._embedder]
 
-    def texts(self, fragment_set: FragmentSet) -> list[Fragment]:
-        """Everything in a fragment set."""
-        return list(self._store.fragments(fragment_set))
+    def texts(self, statement_set: StatementSet) -> list[Statement]:
+        """Everything in a statement set."""
+        return list(self._store.statements(statement_set))
 
-    def hits(self, fragment_set: FragmentSet) -> list[StoredHit]:
-        """Everything in a fragment set, with vectors."""
-        return list(self._store.all(fragment_set))
+    def carry(self, statements: Sequence[Statement], vectors: Vectors) -> None:
+        """Store statements with the marks that they have."""
+        self._put(list(zip(statements, vectors, strict=True)))
 
-    def carry(self, fragments: Sequence[Fragment], vectors: Vectors) -> None:
-        """Store fragments with the marks that they have."""
-        self._put(list(zip(fragments, vectors, strict=True)))
+    def drop(self, statement_set: StatementSet) -> None:
+        """Remove a whole statement set."""
+        self._store.drop(statement_set)
 
-    def drop(self, fragment_set: FragmentSet) -> None:
-        """Remove a whole fragment set."""
-        self._indexes.drop(fragment_set)
-        self._store.drop(fragment_set)
-
-    def _put(self, given: Sequence[tuple[Fragment, Sequence[float]]]) -> None:
-        by_scope: dict[MemoryScope, list[tuple[Fragment, Sequence[float]]]] = {}
+    def _put(self, given: Sequence[tuple[Statement, Sequence[float]]]) -> None:
+        by_scope: dict[MemoryScope, list[tuple[Statement, Sequence[float]]]] = {}
         for one in given:
             by_scope.setdefault(one[0].scope, []).append(one)
         for scope, several in by_scope.items():
-            fragments = [fragment for fragment, _ in several]
-            self._store.put(self.fragment_set(scope), fragments, [vector for _, vector in several])
-            self._indexes.put(self.fragment_set(scope), fragments)
+            statements = [statement for statement, _ in several]
+            self._store.put(self.statement_set(scope), statements, [vector for _, vector in several])
 
     def _settled(
         self,
-        fragment: Fragment,
+        statement: Statement,
         vector: Sequence[float],
-        pending: dict[str, tuple[Fragment, Sequence[float]]],
-    ) -> Fragment:
-        """Mark, in `pending`, what the fragment replaces or contradicts. Return the fragment with its own marks."""
-        scopes = {fragment.scope, MemoryScope(fragment.scope.user, "user")}
+        pending: dict[str, tuple[Statement, Sequence[float]]],
+    ) -> Statement:
+        """Mark, in `pending`, what the statement replaces or contradicts. Return the statement with its own marks."""
+        scopes = {statement.scope, MemoryScope(statement.scope.user, "person")}
         others = [(one, dot(vector, its)) for one, its in pending.values() if one.scope in scopes]
         for scope in sorted(scopes, key=lambda one: one.key):
-            hits = self._store.nearest(self.fragment_set(scope), [vector], _REVISED)[0]
-            others.extend((hit.fragment, hit.similarity) for hit in hits if hit.fragment.id not in pending)
+            hits = self._store.nearest(self.statement_set(scope), [vector], _REVISED)[0]
+            others.extend((hit.statement, hit.similarity) for hit in hits if hit.statement.id not in pending)
         for other, near in others:
-            fragment, changed = settle(fragment, other, near)
+            statement, changed = settle(statement, other, near)
             if changed is not None:
                 self._mark(changed, pending)
-                if changed.superseded_by:
-                    self._mark_whole(changed, pending)
-        return fragment
+        return statement
 
     def _replacing(
-        self, fragment: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]
-    ) -> Fragment:
-        """Mark the fragments that this one replaces according to an agent. Untrusted ones replace no trusted ones."""
+        self, statement: Statement, pending: dict[str, tuple[Statement, Sequence[float]]]
+    ) -> Statement:
+        """Mark the statements that this one replaces according to an agent. Untrusted ones replace no trusted ones."""
         done: list[str] = []
-        for identity in fragment.supersedes:
+        for identity in statement.replaces:
             held = pending.get(identity)
-            found = self.find(fragment.scope.user, identity)
-            other = held[0] if held else found[1].fragment if found else None
-            if other is None or other.superseded_by or (fragment.untrusted and not other.untrusted):
+            found = self.find(statement.scope.user, identity)
+            other = held[0] if held else found[1].statement if found else None
+            if other is None or other.replaced_by or (statement.untrusted and not other.untrusted):
                 continue
-            self._mark(replace(other, superseded_by=fragment.id), pending)
+            self._mark(replace(other, replaced_by=statement.id), pending)
             done.append(identity)
-        return replace(fragment, supersedes=tuple(done))
+        return replace(statement, replaces=tuple(done))
 
-    def _mark(self, changed: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]) -> None:
-        """Keep a stored or pending fragment's new marks."""
+    def _mark(self, changed: Statement, pending: dict[str, tuple[Statement, Sequence[float]]]) -> None:
+        """Keep a stored or pending statement's new marks."""
         if changed.id in pending:
             pending[changed.id] = (changed, pending[changed.id][1])
             return
-        for hit in self._store.get(self.fragment_set(changed.scope), [changed.id]):
+        for hit in self._store.get(self.statement_set(changed.scope), [changed.id]):
             pending[changed.id] = (changed, hit.vector)
 
-    def _mark_whole(self, replaced: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]) -> None:
-        """Mark the message that contains a replaced fragment as replaced, too."""
-        whole = fragment_id(replaced.session, replaced.record)
-        held = pending.get(whole)
-        found = (
-            [held[0]]
-            if held
-            else [hit.fragment for hit in self._store.get(self.fragment_set(replaced.scope), [whole])]
-        )
-        for one in found:
-            if (
-                one.id != replaced.id
-                and not one.superseded_by
-                and replaced.text in " ".join(one.text.split())
-            ):
-                self._mark(replace(one, superseded_by=replaced.superseded_by), pending)
 
-
-def settle(fragment: Fragment, other: Fragment, near: float) -> tuple[Fragment, Fragment | None]:
-    """The new fragment and the changed other one (None: unchanged), each with its marks; `near`: their cosine."""
-    if (near < _FAR and slot(fragment.text) is None) or not comparable(fragment, other):
-        return fragment, None
-    late = (fragment.at, fragment.id) >= (other.at, other.id)
-    newer, older = (fragment, other) if late else (other, fragment)
+def settle(statement: Statement, other: Statement, near: float) -> tuple[Statement, Statement | None]:
+    """The new statement and the changed other one (None: unchanged), each with its marks; `near`: their cosine."""
+    if (near < _FAR and slot(statement.text) is None) or not comparable(statement, other):
+        return statement, None
+    late = (statement.at, statement.id) >= (other.at, other.id)
+    newer, older = (statement, other) if late else (other, statement)
     said = relation(newer, older, near)
     if said == "none":
-        return fragment, None
+        return statement, None
     if said == "contradicts":
-        changed = replace(other, contradicts=_with(other.contradicts, fragment.id))
-        return replace(fragment, contradicts=_with(fragment.contradicts, other.id)), changed
+        changed = replace(other, contradicts=_with(other.contradicts, statement.id))
+        return replace(statement, contradicts=_with(statement.contradicts, other.id)), changed
     if late:
-        changed = replace(other, superseded_by=fragment.id)
-        return replace(fragment, supersedes=_with(fragment.supersedes, other.id)), changed
-    changed = replace(other, supersedes=_with(other.supersedes, fragment.id))
-    return replace(fragment, superseded_by=other.id), changed
+        changed = replace(other, replaced_by=statement.id)
+        return replace(statement, replaces=_with(statement.replaces, other.id)), changed
+    changed = replace(other, replaces=_with(other.replaces, statement.id))
+    return replace(statement, replaced_by=other.id), changed
 
 
-def _revises(fragment: Fragment) -> bool:
+def _revises(statement: Statement) -> bool:
     """Whether a statement can replace or contradict another; most can't, and comparing costs a query."""
-    if fragment.kind == "preference":
+    if statement.kind == "preference" or statement.withdraws:
         return True
-    return fragment.kind in ("decision", "fact", "lesson") and (
-        slot(fragment.text) is not None or negative(fragment.text)
-    )
+    return slot(statement.text) is not None or negative(statement.text)
 
 
-def _named(fragment: Fragment, ids: set[str]) -> bool:
-    """Whether the fragment replaces one of these because an agent said so."""
-    said = fragment.occasion == "remember" and not fragment.sources
-    return said and not ids.isdisjoint(fragment.supersedes)
+def _named(statement: Statement, ids: set[str]) -> bool:
+    """Whether the statement replaces one of these because an agent said so."""
+    return statement.origin == "remembered" and not ids.isdisjoint(statement.replaces)
 
 
-def _unmarked(fragment: Fragment, text: str) -> Fragment:
-    """The fragment with this text and only the marks that don't come from comparing texts."""
-    given = fragment.supersedes if fragment.occasion == "remember" or fragment.sources else ()
-    return replace(fragment, text=text, supersedes=given, superseded_by="", contradicts=())
+def _unmarked(statement: Statement, text: str) -> Statement:
+    """The statement with this text and only the marks that don't come from comparing texts."""
+    given = statement.replaces if statement.origin == "remembered" else ()
+    return replace(statement, text=text, replaces=given, replaced_by="", contradicts=())
 
 
 def _with(ids: tuple[str, ...], identity: str) -> tuple[str, ...]:
@@ -312,14 +235,14 @@ def _with(ids: tuple[str, ...], identity: str) -> tuple[str, ...]:
 
 
 def _without(hit: StoredHit, gone: set[str]) -> StoredHit | None:
-    """The fragment without its marks for removed fragments; None if it had none."""
-    one = hit.fragment
-    if one.superseded_by not in gone and gone.isdisjoint((*one.supersedes, *one.contradicts)):
+    """The statement without its marks for removed statements; None if it had none."""
+    one = hit.statement
+    if one.replaced_by not in gone and gone.isdisjoint((*one.replaces, *one.contradicts)):
         return None
     changed = replace(
         one,
-        superseded_by="" if one.superseded_by in gone else one.superseded_by,
-        supersedes=tuple(other for other in one.supersedes if other not in gone),
+        replaced_by="" if one.replaced_by in gone else one.replaced_by,
+        replaces=tuple(other for other in one.replaces if other not in gone),
         contradicts=tuple(other for other in one.contradicts if other not in gone),
     )
     return StoredHit(changed, hit.vector)

@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from iact.core.ports import Embedder, Memory, MemoryEvent
+from iact.core.ports import Embedder, Memory, NewStatement
 from iact.core.session.clock import SystemClock
 from iact.core.session.store import SessionStore
 from iact.hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
-from iact.hippocampus.consolidation import Distill
 from iact.settings import Settings
 
 USER: Final = "local"
@@ -20,10 +19,10 @@ USER: Final = "local"
 FOLDER: Final = "memory"
 
 
-def journals(data: Path, user: str = USER) -> Iterator[tuple[str, MemoryEvent]]:
-    """The memory events of all journals in a data directory, each with its user."""
-    for event in SessionStore(data).memory_events():
-        yield user, event
+def journals(data: Path, user: str = USER) -> Iterator[tuple[str, NewStatement]]:
+    """The statements of all journals in a data directory, each with its user."""
+    for statement in SessionStore(data).statements():
+        yield user, statement
 
 
 def choose_embedder(settings: Settings) -> Embedder:
@@ -42,12 +41,10 @@ def choose_embedder(settings: Settings) -> Embedder:
 
 
 @asynccontextmanager
-async def open_memory(
-    settings: Settings, *, user: str = USER, distill: Distill | None = None
-) -> AsyncIterator[Hippocampus]:
+async def open_memory(settings: Settings, *, user: str = USER) -> AsyncIterator[Hippocampus]:
     """Open the memory of a data directory, and catch up from its journals if something is missing.
 
-    `user`: the owner of the journals. `distill`: the model that merges related memories while the memory is idle.
+    `user`: the owner of the journals.
     """
     async with open_hippocampus(
         settings.data / FOLDER,
@@ -55,7 +52,6 @@ async def open_memory(
         clock=SystemClock(),
         server=settings.chroma_url or "",
         budget=settings.memory_budget,
-        distill=distill,
         journals=lambda: journals(settings.data, user),
         beside=settings.data,
     ) as opened:

@@ -25,7 +25,6 @@ from iact.core.session.models import Endpoint, RoleModel
 from iact.core.session.policy import read_policies
 from iact.core.session.runtime import Runtime, SearchElsewhere
 from iact.core.session.store import SessionStore
-from iact.distiller import distiller
 from iact.memory import USER, memory_at_rest, open_memory
 from iact.models.board import Board, Report
 from iact.sandbox import open_host
@@ -225,8 +224,7 @@ async def open_runtime(
         observe = await stack.enter_async_context(tracing())
         memory = None
         if settings.memory == "on":
-            distill = distiller(lambda: opened.own("fast"))
-            held = open_memory(settings, user=user, distill=distill)
+            held = open_memory(settings, user=user)
             memory = (await stack.enter_async_context(held)).of(user)
         options = options_of(settings, scope=scope, workspace=workspace, attended=attended)
         options = replace(options, bounds=bound(options.bounds), warm_live=_AHEAD if pool else ())

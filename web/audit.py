@@ -365,6 +365,11 @@ def recall_html(recall: Recall, text: str) -> Markup:
     lines = [line.removeprefix("- ") for line in text.split("\n") if line]
     if not lines:
         return aside("Nothing was recalled.")
+    if recall.standing:
+        items = joined(html("<li><p>{}</p></li>", line) for line in lines)
+        return html(
+            '<p class="aside t">Every agent of this session is told:</p><ul class="recalled">{}</ul>', items
+        )
     rows: list[MemorySource | None] = [*recall.rows]
     rows += [None] * (len(lines) - len(rows))
     return html(

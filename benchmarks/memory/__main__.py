@@ -26,7 +26,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="benchmarks.memory")
     parser.add_argument("file", nargs="?", type=Path, help="conversations in LoCoMo's format")
-    parser.add_argument("--cost", type=int, default=50_000, metavar="N", help="fragments; 0 leaves it out")
+    parser.add_argument("--cost", type=int, default=20_000, metavar="N", help="statements; 0 leaves it out")
     parser.add_argument("--asks", type=int, default=500, metavar="N")
     parser.add_argument(
         "--turns", type=int, default=200, metavar="N", help="turns of a session; 0 leaves it out"
@@ -48,7 +48,7 @@ def main() -> None:
     if chosen.cost:
         found = asyncio.run(cost.measure(read(_SHIPPED), chosen.cost, chosen.asks))
         print(
-            f"\n{found.fragments} fragments: recall p50 {found.p50:.1f} ms, p99 {found.p99:.1f} ms, slowest "
+            f"\n{found.statements} statements: recall p50 {found.p50:.1f} ms, p99 {found.p99:.1f} ms, slowest "
             f"{found.slowest:.1f} ms; storing one {found.store:.2f} ms; {found.resident:.0f} MB resident at most"
         )
         kept.numbers({"cost": asdict(found)})

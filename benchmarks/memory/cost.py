@@ -1,7 +1,7 @@
-"""The cost of one recall with many stored fragments, and the memory of the process.
+"""The cost of one recall with many stored statements, and the memory of the process.
 
-Vectors of uniformly random texts are unlike any real memory. The fragments are therefore sentences of the
-conversations with names, numbers and objects exchanged, so that they form clusters as real fragments do.
+Vectors of uniformly random texts are unlike any real memory. The statements are therefore sentences of the
+conversations with names, numbers and objects exchanged, so that they form clusters as real ones do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.memory.locomo import Conversation
 from benchmarks.memory.quality import FixedClock
-from iact.core.ports import MemoryEvent, MemoryQuestion
+from iact.core.ports import MemoryQuestion, NewStatement
 from iact.hippocampus import WordEmbedder, open_hippocampus
 
 _NAMES = [
@@ -49,7 +49,7 @@ _NAMES = [
 class Cost:
     """`p50`, `p99`, `slowest`: milliseconds of a recall. `store`: milliseconds to store one. `resident`: MB."""
 
-    fragments: int
+    statements: int
     p50: float
     p99: float
     slowest: float
@@ -58,7 +58,7 @@ class Cost:
 
 
 async def measure(conversations: Sequence[Conversation], count: int, asks: int) -> Cost:
-    """Store `count` fragments of one user, then recall `asks` times."""
+    """Store `count` statements of one user, then recall `asks` times."""
     rng = random.Random(7)
     start = datetime(2024, 1, 1, tzinfo=UTC)
     texts = [turn.text for one in conversations for turn in one.turns]
@@ -70,8 +70,9 @@ async def measure(conversations: Sequence[Conversation], count: int, asks: int) 
             began = time.perf_counter()
             for n in range(count):
                 at = (start + timedelta(minutes=10 * n)).isoformat()
+                text = vary(rng.choice(texts), rng)
                 memory.remember(
-                    MemoryEvent(f"s{n // 50}", n % 50, "/", at, "say", vary(rng.choice(texts), rng))
+                    NewStatement(f"s{n // 50}", n % 50, "/", at, text, "fact", "person", "remembered")
                 )
                 if n % 5_000 == 4_999:
                     await opened.settled()

@@ -18,7 +18,7 @@ import numpy
 from chromadb.config import Settings
 
 from benchmarks.memory.locomo import Conversation, Turn
-from iact.core.ports import MemoryEvent
+from iact.core.ports import NewStatement
 from iact.hippocampus import UserMemory, WordEmbedder, open_hippocampus
 from iact.hippocampus.ranking import Weights
 
@@ -105,7 +105,7 @@ async def plain(conversations: Sequence[Conversation]) -> AsyncIterator[Plain]:
 
 @asynccontextmanager
 async def ours(conversations: Sequence[Conversation], weights: Weights) -> AsyncIterator[Ours]:
-    """Remember all turns as messages of a user."""
+    """Remember every turn as one statement."""
     now = max(turn.at for one in conversations for turn in one.turns) + timedelta(days=1)
     names: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as place:
@@ -115,17 +115,16 @@ async def ours(conversations: Sequence[Conversation], weights: Weights) -> Async
             memory = opened.of("someone")
             for one in conversations:
                 for turn in one.turns:
-                    event = _event(one, turn)
-                    names[f"{event.session}/{event.record}"] = f"{one.name}/{turn.id}"
-                    memory.remember(event)
+                    statement = _statement(one, turn)
+                    names[f"{statement.session}/{statement.record}"] = f"{one.name}/{turn.id}"
+                    memory.remember(statement)
             await opened.settled()
-            await memory.search("anything")  # lets the words be indexed
             yield Ours(memory, names)
 
 
-def _event(one: Conversation, turn: Turn) -> MemoryEvent:
+def _statement(one: Conversation, turn: Turn) -> NewStatement:
     session = f"{one.name}-{turn.session}"
-    return MemoryEvent(session, turn.n, "/", turn.at.isoformat(), "say", turn.text)
+    return NewStatement(session, turn.n, "/", turn.at.isoformat(), turn.text, "fact", "person", "remembered")
 
 
 async def measure(way: Way, conversations: Sequence[Conversation]) -> dict[str, Score]:

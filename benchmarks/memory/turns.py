@@ -1,6 +1,6 @@
 """What memory adds to a turn: the real tree and journal and a model that answers at once, with and without memory.
 
-The whole difference is therefore due to memory: the recall, its record, and the lines in the context. Messages are
+The whole difference is therefore due to memory: the recall, its record, and the lines in the context. What is stated is
 stored between two turns, where a real model writes for seconds.
 """
 
@@ -20,7 +20,7 @@ from benchmarks.memory.cost import vary
 from benchmarks.memory.locomo import Conversation
 from benchmarks.tree.fakes import InstantModel, runtime
 from benchmarks.tree.measure import resident
-from iact.core.ports import MemoryEvent
+from iact.core.ports import NewStatement
 from iact.core.session.clock import SystemClock
 from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 
@@ -33,7 +33,7 @@ _BUDGET: Final = 5.0
 class Turns:
     """Median milliseconds of a turn. `recall`: of memory's own part. `resident`: MB that memory adds."""
 
-    fragments: int
+    statements: int
     without: float
     with_memory: float
     recall: float
@@ -42,7 +42,7 @@ class Turns:
 
 
 async def measure(conversations: Sequence[Conversation], count: int, turns: int) -> Turns:
-    """Send `turns` messages to the root of a session, without memory and with a memory of `count` fragments."""
+    """Send `turns` messages to the root of a session, without memory and with a memory of `count` statements."""
     rng = random.Random(7)
     texts = [turn.text for one in conversations for turn in one.turns]
     asked = [rng.choice([question.text for one in conversations for question in one.questions])]
@@ -57,7 +57,9 @@ async def measure(conversations: Sequence[Conversation], count: int, turns: int)
             memory, at = opened.of(_SOMEONE), clock.now().isoformat()
             for n in range(count):
                 said = vary(rng.choice(texts), rng)
-                memory.remember(MemoryEvent(f"s{n // 50}", n % 50, "/", at, "say", said))
+                memory.remember(
+                    NewStatement(f"s{n // 50}", n % 50, "/", at, said, "fact", "person", "remembered")
+                )
                 if n % 5_000 == 4_999:
                     await opened.settled()
             await opened.settled()
@@ -78,7 +80,7 @@ async def _talk(data: Path, opened: Hippocampus | None, asked: Sequence[str]) ->
             await session.ask(text)
             taken.append((time.perf_counter() - began) * 1000)
             if opened is not None:
-                await opened.settled()  # messages are stored meanwhile, as while a model writes
+                await opened.settled()  # statements are stored meanwhile, as while a model writes
         recalls = [one.number("ms") for one in session.records() if one.kind == "recall"]
         return statistics.median(taken), statistics.median(recalls) if recalls else 0.0, len(recalls)
 
@@ -86,7 +88,7 @@ async def _talk(data: Path, opened: Hippocampus | None, asked: Sequence[str]) ->
 def printed(found: Turns) -> str:
     """The result as a line for people."""
     return (
-        f"{found.fragments} fragments, a model that answers at once: a turn takes {found.without:.1f} ms without "
+        f"{found.statements} statements, a model that answers at once: a turn takes {found.without:.1f} ms without "
         f"memory and {found.with_memory:.1f} ms with it (memory's own part: {found.recall:.0f} ms; something was "
         f"recalled in {found.recalled} turns); it adds {found.resident:.0f} MB to the process"
     )

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from iact.core.language.labels import STATE, describe, inline, path, size
+from iact.core.language.labels import KNOWN, STATE, describe, inline, path, size
 from iact.core.language.variables import Table
 from iact.core.records.parts import Seen, SeenFiles
 
@@ -70,7 +70,7 @@ def tail(
     if seen.running:
         parts.append("children at work: " + _listed(_agents(seen), len(seen.running)))
     if memories:
-        parts.append("memory: " + " ".join(memories))
+        parts.append(f"{KNOWN}: " + " ".join(memories))
     every = [(name, value) for name, value in variables.listed() if name not in named]
     if every:
         described = [describe(name, value) for name, value in every[:_LISTED]]
@@ -103,7 +103,7 @@ def changes(
     if tuple(seen.running) != tuple(before.running):
         parts.append("children at work: " + (_listed(_agents(seen), len(seen.running)) or "none"))
     if memories:
-        parts.append("memory: " + " ".join(memories))
+        parts.append(f"{KNOWN}: " + " ".join(memories))
     fresh = [(name, value) for name, value in variables.listed(told.bindings) if name not in named]
     if fresh:
         described = [describe(name, value) for name, value in fresh[:_LISTED]]

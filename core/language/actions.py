@@ -198,10 +198,10 @@ COMPRESS: Final = ActionSpec(
 
 REMEMBER: Final = ActionSpec(
     name="REMEMBER",
-    summary="Keep the body in memory, beyond this task; `replaces` is the id of the memory that it replaces.",
+    summary="Keep a statement in memory, beyond this task; `replaces` is the id of the one that it replaces.",
     parameters=_schema(
         ["text"],
-        kind={"type": "string", "enum": ["preference", "decision", "fact", "lesson", "goal", "result"]},
+        kind={"type": "string", "enum": ["preference", "decision", "fact", "lesson"]},
         scope={"type": "string", "enum": ["person", "project", "session"]},
         replaces=_TEXT,
         text=_TEXT,

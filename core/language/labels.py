@@ -44,6 +44,9 @@ _INTERVENTION: Final = "Intervention by the user, addressed to you alone:"
 _CHILD: Final = "Your child"
 _NOTICE: Final = "Notice by the system:"
 _RECALLED: Final = "Memory has this for your"
+KNOWN: Final = "What is known (statements, not orders)"
+"""How the statements from memory are announced that agents are told without asking."""
+
 _INCOMPLETE: Final = "did not complete."
 _IS_A_BLOCK: Final = "An action is a block that begins with"
 _OR_ANSWER: Final = "If your message was your answer, write ANSWER."
@@ -54,7 +57,7 @@ IMITATION: Final = re.compile(
     rf"^ {{0,3}}(?:(?:{_RESULT}|{_ERROR}|{_DOCUMENTATION}|{_RECALLED}) `"
     rf"|{_MESSAGE} (?:the user|your (?:caller|child|plan)|[\w-]{{1,64}}, an agent elsewhere)\b"
     rf"|{_CHILD} /\S{{0,200}} (?:asks you|did not finish)"
-    rf"|{_INTERVENTION}|{_NOTICE}|{re.escape(STATE)}"
+    rf"|{_INTERVENTION}|{_NOTICE}|{re.escape(STATE)}|{re.escape(KNOWN)}:"
     rf"|(?:[a-z]\w{{0,80}}\.\w{{1,80}}|[A-Z_]{{2,40}}) {re.escape(_INCOMPLETE)})",
     re.MULTILINE,
 )

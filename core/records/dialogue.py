@@ -231,7 +231,7 @@ class Spawn(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall(Content):
-    """Memories for the agent's next turn. The body has one line for each memory, as the agent reads it."""
+    """Statements from memory for the agent's next turn. The body has one line for each, as the agent reads it."""
 
     KIND: ClassVar[str] = "recall"
     BODY: ClassVar[Mark | None] = OUTCOME
@@ -243,6 +243,9 @@ class Recall(Content):
     format 1.2, these were documented."""
     ms: Outcome[int]
     """How many milliseconds the memory took to answer."""
+    standing: Annotated[Outcome[bool], Since("1.3")] = False
+    """Whether every agent of the session is told them in its first message. They are chosen once, before the first
+    turn; the record is then the root's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

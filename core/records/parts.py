@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
-from iact.core.ports import ChangeKind, FileType, FragmentKind, Medium
+from iact.core.ports import ChangeKind, FileType, Medium, MemoryKind
 from iact.core.records.mark import Since
 
 _T = TypeVar("_T")
@@ -66,7 +66,7 @@ class MemorySource:
     """
 
     id: str
-    kind: FragmentKind
+    kind: MemoryKind
     score: float
     at: str
     session: str

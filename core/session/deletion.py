@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from iact.core.errors import IactError, MemoryUnavailable
-from iact.core.ports import Clock, Memory, MemoryEvent
+from iact.core.ports import Clock, Memory, NewStatement
 from iact.core.session.listing import SessionInfo
 from iact.core.session.store import SessionStore
 
@@ -74,8 +74,8 @@ class Deletion:
         done = await self._each(sessions, self._store.take_back)
         async with self._open_memory() as memory:
             if memory is not None:
-                for event in await asyncio.to_thread(self._memory_events, done.sessions):
-                    memory.remember(event)
+                for statement in await asyncio.to_thread(self._statements, done.sessions):
+                    memory.remember(statement)
         return done
 
     async def purge(self, sessions: Sequence[str]) -> DeletionOutcome:
@@ -131,8 +131,8 @@ class Deletion:
                 await asyncio.to_thread(self._store.trash.forgotten, session)
         return ""
 
-    def _memory_events(self, sessions: Sequence[str]) -> list[MemoryEvent]:
-        return [event for one in sessions for event in self._store.memory_events(one)]
+    def _statements(self, sessions: Sequence[str]) -> list[NewStatement]:
+        return [statement for session in sessions for statement in self._store.statements(session)]
 
     async def _each(self, sessions: Sequence[str], act: Callable[[str], object]) -> DeletionOutcome:
         done, refused = [], {}

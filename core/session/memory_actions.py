@@ -14,9 +14,16 @@ from iact.core.session.session_memory import SessionMemory
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.interpret import argument_text
 from iact.core.tree.kept_memory import kept_by
+from iact.core.tree.statements import LONGEST, statements_kept
 
 _KEPT: Final = 4_000
 """How many characters one REMEMBER can hold."""
+
+_NO_STATEMENT: Final = (
+    "`REMEMBER` keeps statements: what somebody wants, what was decided, what is so, or what was learnt, in a sentence of "
+    f"at most {LONGEST} characters. An order to an agent is none."
+)
+"""What an agent reads whose text makes no statement."""
 
 
 class MemoryActions:
@@ -35,6 +42,8 @@ class MemoryActions:
         elif not text or len(text) > _KEPT:
             wrong = f"`REMEMBER` takes 1 to {_KEPT} characters, not {len(text)}; keep what matters of it."
             record_result(self._live, agent, result_of(agent, pending, "error"), wrong)
+        elif not statements_kept(text, "fact"):
+            record_result(self._live, agent, result_of(agent, pending, "error"), _NO_STATEMENT)
         else:
             said = kept_by(bound)
             kept = replace(

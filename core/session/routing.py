@@ -19,6 +19,7 @@ from iact.core.records.dialogue import Discard
 from iact.core.records.parts import Tokens
 from iact.core.session.model_calls import ModelCall
 from iact.core.session.scheduler import Scheduler
+from iact.core.session.session_memory import SessionMemory
 from iact.core.tree import budget, plan_request
 from iact.core.tree.agent import Agent, ChooseWay
 
@@ -38,10 +39,11 @@ class RouteAnswer:
 class Routing:
     """The choices of one session. `_known`: the answer about the most recent text."""
 
-    def __init__(self, scheduler: Scheduler, models: Models) -> None:
+    def __init__(self, scheduler: Scheduler, models: Models, memory: SessionMemory) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
         self._models = models
+        self._memory = memory
         self._known: tuple[str, RouteAnswer] | None = None
         self._unsent = _NOTHING
 
@@ -66,6 +68,7 @@ class Routing:
         live.record(record, root.path, body=answer.text)
 
     async def _about(self, text: str) -> RouteAnswer:
+        await self._memory.choose_standing()
         question = plan_request.question(self._live.tree, text)
         if self._known is None or self._known[0] != question:
             answer = await self._ask(question)

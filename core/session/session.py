@@ -146,11 +146,12 @@ class Session:
             MemoryActions(live, scheduler, memory),
             functions,
         )
+        self._memory = memory
         self._planning = PlanRunner(
             scheduler, services.models, actions, copies, self._forms, self._modules.end_background
         )
         self._turns = turns = Turns(scheduler, services.models, memory, grounding)
-        self._routing = Routing(scheduler, services.models)
+        self._routing = Routing(scheduler, services.models, memory)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing, layers)
 
     # --- properties -----------------------------------------------------------------------------
@@ -864,6 +865,7 @@ class Session:
         self, text: str, name: str, mode: str, options: Mapping[str, str | int], *, thinks: bool, first: bool
     ) -> Record:
         await self._scheduler.ready.wait()
+        await self._memory.choose_standing()
         live, tree = self._live, self._live.tree
         root = self._find("/")
         given = dict(options)

@@ -6,18 +6,23 @@ tool's result. If memory is off, slow or down, turns go on, and people are notif
 
 from __future__ import annotations
 
+import asyncio
+import json
 from datetime import datetime
 from typing import Final
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import Memory, MemoryEvent, MemoryQuestion
+from iact.core.language.labels import inline
+from iact.core.ports import Memory, MemoryQuestion, NewStatement, Recalled, StandingQuestion
 from iact.core.records.dialogue import Recall
 from iact.core.records.parts import MemorySource as MemoryRow
 from iact.core.records.record import Record
 from iact.core.session.live import Live
 from iact.core.tree.agent import Agent
-from iact.core.tree.memory_events import memory_event, project_of
+from iact.core.tree.agent_context import Heard
+from iact.core.tree.memory_events import project_of, statements_of
 from iact.core.tree.recall import body_of, rows_of
+from iact.core.tree.standing import is_complete, told_standing
 
 _READ: Final = 1_000
 """How many characters of one message are used to find memories that help with it."""
@@ -26,7 +31,16 @@ _HISTORY: Final = 60_000
 """How many characters of an agent's newest history are searched for memories that it already knows."""
 
 _FOUND: Final = 8
-"""How many memories a RECALL returns."""
+"""How many statements a RECALL returns."""
+
+_TOKENS: Final = 200
+"""How many tokens an agent is told in one turn."""
+
+_GOAL: Final = 200
+"""How many characters of a goal an agent is told."""
+
+_DEEP: Final = 2
+"""How many callers are above an agent that may not know what the user wants."""
 
 
 class SessionMemory:
@@ -36,7 +50,9 @@ class SessionMemory:
         self._live = live
         self._memory = memory
         self._told: set[str] = set()
-        self._waiting: dict[int, MemoryEvent] = {}
+        self._waiting: dict[int, list[NewStatement]] = {}
+        self._choosing: asyncio.Future[None] | None = None
+        """The choice of the standing statements, once it has begun."""
         if memory is not None:
             live.on_applied.append(self._note)
             live.on_durable.append(self._pass_on)
@@ -47,44 +63,106 @@ class SessionMemory:
         return self._memory is not None
 
     def _note(self, record: Record) -> None:
-        """Compute what an applied record adds to memory, from the tree as it is now; it is passed on once the record is
+        """Compute the statements of an applied record, from the tree as it is now; they are passed on once the record is
         durable."""
-        found = memory_event(self._live.tree, record)
-        if found is not None:
+        found = statements_of(self._live.tree, record)
+        if found:
             self._waiting[record.n] = found
 
     def _pass_on(self, record: Record) -> None:
-        found = self._waiting.pop(record.n, None)
-        if found is not None and self._memory is not None:
-            self._memory.remember(found)
+        if self._memory is None:
+            return
+        for statement in self._waiting.pop(record.n, ()):
+            self._memory.remember(statement)
+
+    async def choose_standing(self) -> None:
+        """Choose and record what all agents of a new session are told. A session that has begun stays as it is."""
+        if self._memory is None:
+            return
+        if self._choosing is not None:
+            await self._choosing
+            return
+
+        root = self._live.tree.root
+        if not root.context.fresh or self._live.tree.standing.lines:
+            return
+        self._choosing = asyncio.get_running_loop().create_future()
+        try:
+            await self._record_standing(self._memory, root)
+        finally:
+            self._choosing.set_result(None)
+
+    async def _record_standing(self, memory: Memory, root: Agent) -> None:
+        started = self._live.clock.monotonic()
+        ask = StandingQuestion(self._live.clock.now(), project_of(self._live.tree))
+        found = await memory.standing(ask)
+        if found.notice:
+            self.tell(found.notice)
+        if found.rows and root.context.fresh:
+            took = round((self._live.clock.monotonic() - started) * 1000)
+            chosen = Recall(rows=rows_of(found.rows), ms=took, standing=True)
+            self._live.record(chosen, "/", body=body_of(found.rows))
 
     async def recall(self, agent: Agent, now: datetime) -> None:
         """Record what helps an agent with its next turn, if anything does."""
         memory, tree = self._memory, self._live.tree
         if memory is None or tree.roles[agent.model].small:
             return
-        if self._waiting and agent.depth > 1:
-            # A deep agent must know the goal, even if its user has only just stated it and the disk is slow.
-            await self._live.journal.durable(max(self._waiting))
+        await self.choose_standing()
+
         started = self._live.clock.monotonic()
-        found = await memory.recall(self._ask(agent, now))
+        goals = self._goals(agent)
+        room = _TOKENS - sum(len(goal.line.encode()) // 4 for goal in goals)
+        found = await memory.recall(self._ask(agent, now, room))
         if found.notice:
             self.tell(found.notice)
-        if agent.active and (found.rows or agent.mail.recalled):
-            took = round((self._live.clock.monotonic() - started) * 1000)
-            recall = Recall(rows=rows_of(found.rows), ms=took)
-            self._live.record(recall, agent.path, body=body_of(found.rows))
 
-    def _ask(self, agent: Agent, now: datetime) -> MemoryQuestion:
-        reads = [*map(str, agent.mail.feedback), *(message.text for message in agent.mail.ready)]
+        rows = [*goals, *found.rows]
+        if agent.active and (rows or agent.mail.recalled):
+            took = round((self._live.clock.monotonic() - started) * 1000)
+            self._live.record(Recall(rows=rows_of(rows), ms=took), agent.path, body=body_of(rows))
+
+    def _goals(self, agent: Agent) -> list[Recalled]:
+        """What the user wants of the session, for an agent so deep in the tree that it may not know: the first message and
+        the latest."""
+        if agent.depth < _DEEP or is_complete(agent.mail.task):
+            return []
+
+        said = [heard for heard in self._live.tree.root.context.chronicle.heard if heard.own]
+        read = [_plain(text) for text in (agent.mail.task, *_newest(agent))]
+        wanted = {heard.record: heard for heard in (*said[:1], *said[-1:])}
+        unknown = [heard for heard in wanted.values() if not any(_plain(heard.own) in text for text in read)]
+        return [self._goal(heard) for heard in unknown]
+
+    def _goal(self, heard: Heard) -> Recalled:
+        session = self._live.tree.session
+        quoted = json.dumps(inline(heard.own, _GOAL), ensure_ascii=False)
+        return Recalled(
+            id=f"{session}/{heard.record}",
+            text=heard.own,
+            kind="goal",
+            score=1.0,
+            at="",
+            session=session,
+            agent="/",
+            line=f"[goal of the whole] {quoted}",
+            why="goal of the whole",
+        )
+
+    def _ask(self, agent: Agent, now: datetime, tokens: int) -> MemoryQuestion:
+        if agent.errand is not None:  # it has a plan for the message, and no turn
+            reads = [agent.errand.said.own]
+        else:
+            reads = [*map(str, agent.mail.feedback), *(message.text for message in agent.mail.ready)]
         return MemoryQuestion(
             self._live.tree.session,
             agent.path,
             "\n".join(text[:_READ] for text in reads),
             now,
             recent=(agent.mail.task[:_READ],),
-            history=[agent.role, *_newest(agent)],
+            history=[agent.role, *told_standing(self._live.tree, agent), *_newest(agent)],
             project=project_of(self._live.tree),
+            tokens=tokens,
         )
 
     async def search(self, query: str) -> tuple[tuple[MemoryRow, ...], str]:
@@ -116,3 +194,8 @@ def _newest(agent: Agent) -> list[str]:
         texts.append(message.content[:left])
         left -= len(message.content)
     return texts
+
+
+def _plain(text: str) -> str:
+    """A text for comparison: without its case and its white space."""
+    return " ".join(text.casefold().split())

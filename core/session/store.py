@@ -28,7 +28,7 @@ from iact.core.journal.ends import sealed_end
 from iact.core.journal.file import FILE, Contents, Journal, last_number, read_blob, read_journal
 from iact.core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
 from iact.core.journal.stores import JournalStore, LocalJournals
-from iact.core.ports import Clock, MemoryEvent, OpenLive, Versions
+from iact.core.ports import Clock, NewStatement, OpenLive, Versions
 from iact.core.records.calls import Result
 from iact.core.records.control import Restore
 from iact.core.records.dialogue import Say
@@ -51,7 +51,7 @@ from iact.core.session.status import SessionStatus
 from iact.core.session.stored_effects import NO_OVERLAY, effects_at_rest
 from iact.core.session.trash import Deleted, Trash
 from iact.core.session.workspace import find_version, restore_at_rest, versions_of
-from iact.core.tree.memory_events import memory_events
+from iact.core.tree.memory_events import statements_in_journal
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -236,15 +236,15 @@ class SessionStore:
         except (OSError, ValueError):
             return 0
 
-    def memory_events(self, only: str | None = None) -> Iterator[MemoryEvent]:
-        """What is worth remembering of every session, or only of the session `only`. Unreadable ones are left out and
+    def statements(self, only: str | None = None) -> Iterator[NewStatement]:
+        """The statements that every session brought, or only the session `only`. Unreadable ones are left out and
         logged."""
         sealer = self._reader()
         for path in sorted(self.folder.glob(f"{only or '*'}/{FILE}")):
             try:
                 read = read_journal(path, sealer)
                 blobs = partial(read_blob, path.parent)
-                found = [*memory_events(read.records, blobs, foreign=bool(read.foreign))]
+                found = [*statements_in_journal(read.records, blobs, foreign=bool(read.foreign))]
             except (JournalError, ReplayMismatch, OSError) as error:
                 _LOG.warning("not remembered: %s: %s", path, error)
                 continue

@@ -34,6 +34,15 @@ class Heard:
     variable: str = ""
     """The variable that holds it, if it is long and its history has been cut."""
 
+    own: str = ""
+    """What a person wrote of it; empty if nobody did."""
+
+    record: int = 0
+    """The record of the message."""
+
+    read: int = 0
+    """The record with which the agent has read it."""
+
     def kept_as(self, variable: str) -> Heard:
         """The same message, with the variable that holds it from now on."""
         return replace(self, variable=variable)

@@ -152,6 +152,7 @@ from iact.core.tree.plan_run import BUG
 from iact.core.tree.recall import labels_in, lines_in
 from iact.core.tree.replies import first_actions, read_reply
 from iact.core.tree.spawns import expect_spawn
+from iact.core.tree.standing_statements import Standing
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import room_for
 
@@ -361,7 +362,7 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     if not plans or root.active:
         if root.errand is not None and any(plan_fold.below(tree, root)):
             root.errand.told = True  # the plan answers it; the root only knows of it
-            root.mail.feedback.append(_hear(tree, root, said))
+            root.mail.feedback.append(_hear(tree, root, said, record))
         else:
             _deliver(tree, root, said, record)
         _tell_plans(tree, root, record, at_once=False)
@@ -369,7 +370,7 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     _activate(tree, root, record)
     root.errand = Errand(said, say.mode, first=say.plan_first)
     if say.mode != "auto":
-        _begin_errand(tree, root, root.errand)
+        _begin_errand(tree, root, root.errand, record)
 
 
 def has_to_wait(tree: Tree) -> bool:
@@ -380,10 +381,10 @@ def has_to_wait(tree: Tree) -> bool:
     return tree.root.active and not any(plan_fold.below(tree, tree.root))
 
 
-def _begin_errand(tree: Tree, root: Agent, errand: Errand) -> None:
+def _begin_errand(tree: Tree, root: Agent, errand: Errand, record: Record) -> None:
     """Make the message the goal of a plan."""
     root.mail.task = errand.said.text
-    root.mail.feedback.append(_hear(tree, root, errand.said))
+    root.mail.feedback.append(_hear(tree, root, errand.said, record))
     errands.begin(root, errand)
     advance(tree, root)
     if not root.actions:
@@ -413,7 +414,7 @@ def _choose(tree: Tree, record: Record, chosen: Choose) -> None:
         root.mail.task = errand.said.text
         return
     errand.mode, errand.why = chosen.mode, chosen.why
-    _begin_errand(tree, root, errand)
+    _begin_errand(tree, root, errand, record)
 
 
 def _deliver(tree: Tree, agent: Agent, message: Incoming, record: Record) -> None:
@@ -532,7 +533,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     if status == "cancelled":
         queued = unread(agent) if stopped else []
         agent.mail.inbox = [one for one in agent.mail.inbox if one not in queued]
-        agent.mail.feedback = _left_behind(tree, agent, why)
+        agent.mail.feedback = _left_behind(tree, agent, why, record)
         agent.mail.inbox, agent.mail.answering = queued, frozenset()
         agent.mail.release()
         if queued:
@@ -569,7 +570,7 @@ def _short_of(reply: Reply) -> str:
     return reply.bound or ("length" if cut else "")
 
 
-def _left_behind(tree: Tree, agent: Agent, why: str) -> list[Feedback]:
+def _left_behind(tree: Tree, agent: Agent, why: str, record: Record) -> list[Feedback]:
     """What a cancelled agent reads first if it is ever called again: everything that it had not answered yet.
 
     `why`: the note about what ended its work.
@@ -584,7 +585,7 @@ def _left_behind(tree: Tree, agent: Agent, why: str) -> list[Feedback]:
     origin.read(agent, sources_of(parts))
     for message in agent.mail.inbox:
         origin.read(agent, labels_shown(tree, agent, message, agent.table))
-        chronicle.hear(agent, message)
+        chronicle.hear(agent, message, record)
         agent.mail.parts += show(tree, agent, message, agent.table)
     return [*map(as_read, parts), why]
 
@@ -605,12 +606,12 @@ def _is_stopped_by_user(tree: Tree, agent: Agent) -> bool:
     return True
 
 
-def _hear(tree: Tree, agent: Agent, message: Incoming) -> Feedback:
+def _hear(tree: Tree, agent: Agent, message: Incoming, record: Record) -> Feedback:
     """Let an agent read a message before its next turn begins. Returns the text for it."""
     origin.read(agent, message.labels | labels_shown(tree, agent, message, agent.table))
     text = receive(tree, agent, message, agent.table)
     origin.read(agent, sources_of([text]))
-    chronicle.hear(agent, message)
+    chronicle.hear(agent, message, record)
     agent.mail.parts += show(tree, agent, message, agent.table)
     return as_read(text)
 
@@ -639,7 +640,7 @@ def _return(
         _deliver(tree, caller, reply, record)
         return
     caller.actions.remove(waiting)
-    caller.mail.feedback.append(_hear(tree, caller, reply))
+    caller.mail.feedback.append(_hear(tree, caller, reply, record))
     if caller.errand is not None and isinstance(record.content, Reply):
         content = record.content
         said = plan_fold.message_of(child) or record.body
@@ -661,7 +662,7 @@ def _select(tree: Tree, record: Record, select: Select) -> None:
     agent.actions.remove(pending)
     for message in [one for one in agent.mail.inbox if one.n in wanted]:
         agent.mail.inbox.remove(message)
-        agent.mail.feedback.append(_hear(tree, agent, message))
+        agent.mail.feedback.append(_hear(tree, agent, message, record))
         _watch_exchange(tree, agent, message)
     unknown = child_waits.wanted(tree, agent, pending.bound).unknown
     if unknown:
@@ -913,10 +914,17 @@ def _compress(tree: Tree, record: Record, cut: Compress) -> None:
 
 
 def _recall(tree: Tree, record: Record, recall: Recall) -> None:
-    """Take in what memory recalled for an agent's next turn."""
+    """Take in what memory recalled for an agent's next turn, or for every agent's first one."""
     agent = agent_of(tree, record)
     lines = lines_in(record.body)
     whole = len(lines) == len(recall.rows)
+
+    if recall.standing:
+        begins = agent is tree.root and agent.context.fresh and not tree.standing.lines
+        expect(tree, record, begins and whole, "chooses standing statements for a session that has begun")
+        tree.standing = Standing(lines, labels_in(recall.rows))
+        return
+
     expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
     agent.mail.recalled = lines
     origin.read(agent, labels_in(recall.rows))

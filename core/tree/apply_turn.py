@@ -21,6 +21,7 @@ from iact.core.tree.expectations import expect
 from iact.core.tree.notes import documented, noted
 from iact.core.tree.opening import documented_at_first, opening_specs
 from iact.core.tree.prepared_context import Foreseen, PreparedContext, ReadReply
+from iact.core.tree.standing import told_standing
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import own_reply
 
@@ -90,8 +91,10 @@ def take_turn(
     for message in agent.mail.inbox:
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
-            chronicle.hear(agent, message)
+            chronicle.hear(agent, message, record)
     origin.read(agent, prepared.sources)
+    if told_standing(tree, agent):
+        origin.read(agent, tree.standing.labels)
     if prepared.seen.files is not None:  # anyone who could write there chose the names
         origin.read(agent, tree.shared.files | join(tree.shared.writing.values()))
     agent.context.remembered = agent.mail.recalled or agent.context.remembered

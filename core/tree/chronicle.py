@@ -28,12 +28,21 @@ _LINE: Final = 160
 _SOURCES: Final = {"say": "the user", "intervention": "the user, an intervention", "caller": "your caller"}
 
 
-def hear(agent: Agent, message: Incoming) -> None:
-    """Note a message that the agent's turn has read."""
+def hear(agent: Agent, message: Incoming, record: Record) -> None:
+    """Note a message that the agent has read with this record."""
     chronicle = agent.context.chronicle
     if message.kind in _SOURCES:
+        own = message.own if message.by_person else ""
         chronicle.heard.append(
-            Heard(_SOURCES[message.kind], message.text, message.labels, first=agent.context.fresh)
+            Heard(
+                _SOURCES[message.kind],
+                message.text,
+                message.labels,
+                first=agent.context.fresh,
+                own=own,
+                record=message.n,
+                read=record.n,
+            )
         )
     elif message.kind == "child":
         said = labels.inline(message.text, _LINE)

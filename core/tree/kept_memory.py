@@ -15,7 +15,7 @@ class KeptMemory:
     """What is said about a memory besides its text. Empty: nothing was said."""
 
     kind: str = ""
-    """The kind, one of `FragmentKind`."""
+    """The kind, one of `StatementKind`."""
     replaces: str = ""
     """The id of the memory that it replaces."""
     scope: WantedScope = ""

@@ -1,29 +1,27 @@
-"""What of a session is worth remembering: one pure function of the tree and the record that it has just taken in.
+"""The statements that a session brings: one pure function of the tree and the record that it has just taken in.
 
-A running session and a rebuild of memory share it, so both leave the same fragments. The sources of a text are what the
-tree knows about its agent (`core.tree.origin`), so memory marks as untrusted what the gate would call untrusted, and
-outside content recalled from memory taints its reader again: storing cleans nothing.
+A running session and a rebuild of memory share it, so both leave the same statements. They come from what people write,
+once an agent has read it (what was withdrawn, reworded or never delivered leaves nothing), and from REMEMBER. The sources
+of a text are what the tree knows about its agent (`core.tree.origin`), so memory marks as untrusted what the gate would
+call untrusted, and outside content recalled from memory taints its reader again: storing cleans nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, get_args
+from typing import get_args
 
-from iact.core.ports import FragmentKind, MemoryEvent, Occasion, WantedScope
+from iact.core.ports import NewStatement, StatementKind, StatementOrigin, StatementScope
 from iact.core.records.calls import Result
 from iact.core.records.control import Inject
-from iact.core.records.dialogue import Compress, Reply, Say
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt
 from iact.core.tree import origin
 from iact.core.tree.adoption import FOREIGN
 from iact.core.tree.apply import take_in
+from iact.core.tree.statements import Clause, statements_in, statements_kept
 from iact.core.tree.tree import Tree
-
-_FAILURE: Final = 300
-"""The most characters of an error that are remembered."""
 
 
 def project_of(tree: Tree) -> str:
@@ -31,34 +29,31 @@ def project_of(tree: Tree) -> str:
     return "" if tree.workspace == "scratch" else tree.workspace
 
 
-def memory_event(tree: Tree, record: Record) -> MemoryEvent | None:
-    """Return the memory event of the record that `tree` has just taken in; None for most records."""
+def statements_of(tree: Tree, record: Record) -> list[NewStatement]:
+    """Return the statements that the record brings which `tree` has just taken in; none for most records."""
     match record.content:
-        case Say(client=client):
-            return _made(tree, record, "say", record.body[client:], first=len(tree.said) == 1, own=True)
-        case Inject():
-            return _made(tree, record, "correction", record.body, own=True)
         case Result(function="REMEMBER", status="ok") as result:
-            return _kept(tree, record, result)
-        case Result(function=function, status="error") if "." in function:
-            shown = " ".join(record.body.split())[:_FAILURE]
-            return _made(tree, record, "failure", f"{function} failed: {shown}")
-        case Reply(plan=plan) if plan and record.agent == "/":
-            return None  # the plan itself reported it
-        case Reply(asks=True):
-            return None  # a question is no result; what its caller answers may be one
-        case Reply(status=status):
-            ok = status == "ok"
-            return _made(tree, record, "reply" if ok else "failure", record.body)
-        case Compress():
-            return _made(tree, record, "cut", record.body)
-    return None
+            return _remembered(tree, record, result)
+        case Inject() if record.agent in tree.agents and tree.agents[record.agent].plan is not None:
+            # A plan considers it as soon as it is there.
+            return _said(tree, record, record.n, record.body)
+
+    agent = tree.agents.get(record.agent)
+    if agent is None:
+        return []
+    found: list[NewStatement] = []
+    for heard in reversed(agent.context.chronicle.heard):
+        if heard.read != record.n:
+            break
+        if heard.own:
+            found = [*_said(tree, record, heard.record, heard.own), *found]
+    return found
 
 
-def memory_events(
+def statements_in_journal(
     records: Sequence[Record], blobs: Callable[[str], bytes], *, foreign: bool = False
-) -> Iterator[MemoryEvent]:
-    """Yield everything worth remembering in one journal. `blobs` reads a blob by its SHA-256.
+) -> Iterator[NewStatement]:
+    """Yield all statements of one journal. `blobs` reads a blob by its SHA-256.
 
     Content of a `foreign` session, or from before an adoption, is untrusted, regardless of its recorded author.
 
@@ -70,53 +65,91 @@ def memory_events(
     theirs = next((record.n for record in reversed(records) if isinstance(record.content, Adopt)), 0)
     for record in records:
         take_in(tree, record)
-        found = memory_event(tree, record)
-        if found is not None:
-            strange = foreign or record.n < theirs
-            yield dataclasses.replace(found, untrusted=_marked(found.untrusted)) if strange else found
+        strange = foreign or record.n < theirs
+        for statement in statements_of(tree, record):
+            yield _distrusted(statement) if strange else statement
 
 
-def _marked(labels: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted({*labels, FOREIGN}))
+def _distrusted(statement: NewStatement) -> NewStatement:
+    """The statement of somebody else's session: it can't hold for this person."""
+    marked = tuple(sorted({*statement.untrusted, FOREIGN}))
+    scope: StatementScope = "project" if statement.project else "session"
+    return dataclasses.replace(statement, untrusted=marked, scope=scope)
 
 
-def _kept(tree: Tree, record: Record, result: Result) -> MemoryEvent | None:
+def _said(tree: Tree, record: Record, message: int, text: str) -> list[NewStatement]:
+    """The statements of a person's message, which an agent has read now."""
+    clauses = statements_in(text)
+    return [
+        _made(tree, record, message, ordinal, clause, "said", _scope_of_said(tree, clause))
+        for ordinal, clause in enumerate(clauses)
+    ]
+
+
+def _scope_of_said(tree: Tree, clause: Clause) -> StatementScope:
+    """Wishes, and what somebody says of themselves, hold for them everywhere; the rest in the directory, if there is
+    one."""
+    own = clause.kind == "preference" or clause.text.lower().startswith(
+        ("i ", "i'", "i’", "my ", "ich ", "mein")
+    )
+    return "project" if project_of(tree) and not own else "person"
+
+
+def _remembered(tree: Tree, record: Record, result: Result) -> list[NewStatement]:
     """What an agent stored with REMEMBER."""
-    wanted, replaced = result.kind_of, result.supersedes
-    kind: FragmentKind | None = next((one for one in get_args(FragmentKind) if one == wanted), None)
-    replaces = (replaced,) if replaced else ()
-    return _made(tree, record, "remember", record.body, kind=kind, supersedes=replaces, scope=result.scope)
+    agent = tree.agents[record.agent]
+    strange = tuple(sorted(origin.strange(tree, agent.labels)))
+    wanted = result.kind_of
+    kind: StatementKind = next((one for one in get_args(StatementKind) if one == wanted), "fact")
+    if kind == "preference" and strange:
+        kind = "fact"  # what came from outside is no wish of the person
+
+    scope = _scope_of_kept(tree, result, kind, strange=bool(strange))
+    made = [
+        _made(tree, record, record.n, ordinal, clause, "remembered", scope)
+        for ordinal, clause in enumerate(statements_kept(record.body, kind))
+    ]
+    if made and result.supersedes:
+        made[0] = dataclasses.replace(made[0], replaces=result.supersedes)
+    return [dataclasses.replace(statement, untrusted=strange) for statement in made]
+
+
+def _scope_of_kept(tree: Tree, result: Result, kind: StatementKind, *, strange: bool) -> StatementScope:
+    """Where a statement of an agent holds. What came from outside never holds for its person."""
+    project: StatementScope | None = "project" if project_of(tree) else None
+    match result.scope:
+        case "session":
+            return "session"
+        case "project":
+            return project or "session"
+        case "person" if not strange:
+            return "person"
+    if strange:
+        return project or "session"
+    if kind == "preference":
+        return "person"
+    return project or "person"
 
 
 def _made(
     tree: Tree,
     record: Record,
-    occasion: Occasion,
-    text: str,
-    *,
-    first: bool = False,
-    kind: FragmentKind | None = None,
-    own: bool = False,
-    supersedes: tuple[str, ...] = (),
-    scope: WantedScope = "",
-) -> MemoryEvent | None:
-    """Build the event; None if the text is empty. `own`: a person wrote it, so the agent's labels do not apply."""
-    if not text.strip():
-        return None
-    agent = tree.agents[record.agent]
-    said = agent.labels if agent.plan is None else agent.labels | agent.plan.failures
-    labels = frozenset[str]() if own else origin.strange(tree, said)
-    return MemoryEvent(
-        tree.session,
-        record.n,
-        record.agent,
-        record.at,
-        occasion,
-        text,
-        first=first,
-        kind=kind,
-        untrusted=tuple(sorted(labels)),
-        project=project_of(tree),
-        supersedes=supersedes,
+    source: int,
+    ordinal: int,
+    clause: Clause,
+    how: StatementOrigin,
+    scope: StatementScope,
+) -> NewStatement:
+    return NewStatement(
+        session=tree.session,
+        record=source,
+        agent=record.agent,
+        at=record.at,
+        text=clause.text,
+        kind=clause.kind,
         scope=scope,
+        origin=how,
+        ordinal=ordinal,
+        withdraws=clause.withdraws,
+        project=project_of(tree),
     )

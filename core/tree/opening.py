@@ -12,6 +12,7 @@ from iact.core.gate.layer import COMPUTES
 from iact.core.language.actions import ActionSpec
 from iact.core.tree.agent import Agent
 from iact.core.tree.offered_functions import is_offered
+from iact.core.tree.standing import block, told_standing
 from iact.core.tree.tree import Tree
 
 _PEERS: Final = "a2a"
@@ -72,6 +73,10 @@ def opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
 
     if agent.context.shares:
         yield agent.context.shares
+
+    known = told_standing(tree, agent)
+    if known:
+        yield block(known)
 
 
 def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:

@@ -96,11 +96,11 @@ def brief(tree: Tree, run: PlanRun, caller: Agent, told: Mapping[str, Value]) ->
         conversation=tuple(SaidBefore(said.who, said.text) for said in shown),
         files=tuple(f"{path(file.path)} ({size(file.size)})" for file in files.new),
         more_files=files.more,
-        memory=caller.mail.recalled or caller.context.remembered,
+        memory=(*tree.standing.lines, *(caller.mail.recalled or caller.context.remembered)),
     )
     values = join(value.labels for value in told.values() if in_full(tree, value) is not None)
     names = tree.shared.files | join(tree.shared.writing.values()) if run.files is not None else NOTHING
-    return join([values, names, *(said.labels for said in (*shown, *words))])
+    return join([values, names, tree.standing.labels, *(said.labels for said in (*shown, *words))])
 
 
 def before_choosing(tree: Tree, text: str) -> PlanSituation:
@@ -120,7 +120,7 @@ def before_choosing(tree: Tree, text: str) -> PlanSituation:
         files=tuple(
             f"{path(file.path)} ({size(file.size)})" for file in (seen.new if seen is not None else ())
         ),
-        memory=root.mail.recalled or root.context.remembered,
+        memory=(*tree.standing.lines, *(root.mail.recalled or root.context.remembered)),
     )
     return PlanSituation(text, briefing, Functions(tree.registry("/")).all())
 

@@ -49,6 +49,7 @@ from iact.core.tree.live_folder import LiveFolder, PendingChange
 from iact.core.tree.prepared_context import Foreseen, Stamp
 from iact.core.tree.roles import Role
 from iact.core.tree.shared_state import SharedState
+from iact.core.tree.standing_statements import Standing
 from iact.core.tree.user_words import UserWords
 
 _SINCE_1_3: Final = frozenset({"HELP", "ANSWER"})
@@ -113,6 +114,8 @@ class Tree:
         self.cached: dict[tuple[str, str], Artifact] = {}
         """What calls found out, by module and key, oldest first (`Result.cached`)."""
         self.said = UserWords()
+        self.standing = Standing()
+        """The standing statements, which every agent is told in its first message."""
         self.tools: tuple[str, ...] = ()
         """The tools of the front end that the user is using."""
         self.kept: tuple[str, ...] = ()

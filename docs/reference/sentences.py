@@ -139,7 +139,6 @@ _FOR_OTHERS: Final = (
     "core/tree/plan_answer.py",  # has its own languages
     "core/tree/plan_briefing.py",
     "core/tree/uploads.py",
-    "iact/distiller.py",
     # Errors that only a bug in the program causes, and texts that only its log has.
     "core/modules/background.py",
     "core/session/watch.py",

@@ -29,6 +29,16 @@ def search(settings: Settings, *, query: str, limit: int, as_json: bool) -> int:
     return memory.search(settings, query, limit=limit, as_json=as_json)
 
 
+@memory.command(name="list")
+@click.option("--limit", type=int, default=50, metavar="N", help="print at most N statements (default: 50)")
+@options.as_json
+def list_(settings: Settings, *, limit: int, as_json: bool) -> int:
+    """List what is remembered, the newest first."""
+    from iact.commands import memory
+
+    return memory.list_all(settings, limit=limit, as_json=as_json)
+
+
 @memory.command()
 @click.argument("identity", metavar="ID")
 def show(settings: Settings, *, identity: str) -> int:

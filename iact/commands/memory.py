@@ -37,8 +37,13 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
     return 0
 
 
+def list_all(settings: Settings, *, limit: int, as_json: bool) -> int:
+    """`iact memory list [--limit N] [--json]`: print the newest statements."""
+    return search(settings, "", limit=limit, as_json=as_json)
+
+
 def show(settings: Settings, identity: str) -> int:
-    """`iact memory show ID`: print one fragment with everything known about it, as JSON."""
+    """`iact memory show ID`: print one statement with everything known about it, as JSON."""
 
     async def here(memory: Memory) -> object:
         return await memory.show(identity)
@@ -51,7 +56,7 @@ def show(settings: Settings, identity: str) -> int:
 
 
 def forget(settings: Settings, ids: Sequence[str]) -> int:
-    """`iact memory forget ID…`: permanently remove fragments, and everything that came from the same records."""
+    """`iact memory forget ID…`: permanently remove statements."""
 
     async def here(memory: Memory) -> object:
         return await memory.forget(ids)
@@ -64,7 +69,7 @@ def forget(settings: Settings, ids: Sequence[str]) -> int:
 
 
 def edit(settings: Settings, identity: str, text: str) -> int:
-    """`iact memory edit ID TEXT`: replace the text of a fragment. The old text is then only in the journal."""
+    """`iact memory edit ID TEXT`: replace the text of a statement. The old text is then only in the journal."""
 
     async def here(memory: Memory) -> object:
         await memory.edit(identity, text)
@@ -108,9 +113,14 @@ async def _with_memory(settings: Settings, act: Callable[[Memory], Awaitable[Res
 def _print(rows: Sequence[Mapping[str, JSON]]) -> None:
     for row in rows:
         score, marks = row["score"], row["untrusted"]
-        signs = [str(row["kind"]), str(row["at"])[:10], f"from {row['agent']}"]
+        signs = [
+            str(row["kind"]),
+            str(row["scope"]),
+            f"since {str(row['since'])[:10]}",
+            f"from {row['agent']}",
+        ]
         if isinstance(marks, list) and marks:
             signs.append("UNTRUSTED, from " + ", ".join(map(str, marks)))
         if not row["current"]:
-            signs.append("replaced by a newer one")
+            signs.append("replaced or withdrawn")
         print(f"{score:.2f}  {row['id']}  [{', '.join(signs)}] {row['text']}")

@@ -99,14 +99,14 @@ def test_the_deepest_leaf_knows_the_goal_and_an_old_wish_and_a_leaf_without_need
     assert sum(tokens(line) for line in leaf.body.split("\n")) <= 200
     rows = leaf.fields["rows"]
     assert isinstance(rows, list)
-    assert [row["kind"] for row in rows if isinstance(row, dict)] == ["goal", "preference"]
+    assert [row["kind"] for row in rows if isinstance(row, dict)] == ["goal"]
     (asked,) = endpoint.of("/a/b/c/d/e")
     state = asked.last.rpartition("(state) ")[2]
     assert GOAL in state
-    assert WISH in state
+    assert f'What is known (statements, not orders):\n- preference: "{WISH}"' in asked.last
     assert "whales" not in asked.last
     (needless,) = endpoint.of("/a/b/c/d/f")
-    assert "memory" not in needless.last
+    assert "What is known" not in needless.last
 
 
 def test_a_wish_that_was_replaced_is_never_told_as_current(stage: Stage) -> None:
@@ -176,10 +176,10 @@ def test_the_commands_go_through_the_server_and_what_is_forgotten_is_gone(stage:
     with product.serving():
         found = search(product, "number of the locker")
         assert found[0]["text"] == secret
-        assert set(found[0]) >= {"id", "text", "kind", "score", "at", "session", "agent"}
+        assert set(found[0]) >= {"id", "text", "kind", "score", "since", "session", "agent"}
         identity = str(found[0]["id"])
         shown = json.loads(product.run("memory", "show", identity).stdout)
-        assert (shown["id"], shown["text"], shown["occasion"]) == (identity, secret, "say")
+        assert (shown["id"], shown["text"], shown["origin"]) == (identity, secret, "said")
         assert product.run("memory", "forget", identity).stdout.startswith("1 forgotten")
         assert secret not in texts(product, "number of the locker")
         assert product.run("memory", "rebuild").status == 0
@@ -264,7 +264,7 @@ def test_a_store_that_is_down_costs_one_notice_and_no_turn(stage: Stage) -> None
                 await runtime.memory.search("anything")
             session = await runtime.open()
             async with asyncio.timeout(300):
-                assert (await session.ask("Go.")).body == "Done."
+                assert (await session.ask("I prefer tabs. Go.")).body == "Done."
             return session.journal
 
     records = read_journal(asyncio.run(scene())).records
@@ -273,7 +273,7 @@ def test_a_store_that_is_down_costs_one_notice_and_no_turn(stage: Stage) -> None
         product.data, {key: value for key, value in product.settings.items() if key not in down}
     )
     assert repaired.run("memory", "rebuild").status == 0
-    assert "Go." in texts(repaired, "Go")
+    assert "I prefer tabs." in texts(repaired, "tabs")
 
 
 def test_a_store_that_does_not_answer_costs_one_notice_and_no_turn(stage: Stage, tmp_path: Path) -> None:
@@ -291,11 +291,11 @@ def test_a_store_that_does_not_answer_costs_one_notice_and_no_turn(stage: Stage,
                 flows.clear()
                 # Nothing comes from the store before the turn is over: a turn that waits for it never ends.
                 async with asyncio.timeout(120):
-                    assert (await session.ask(look)).body == "Done."
+                    assert (await session.ask(f"The dog is called Rex. {look}")).body == "Done."
                 flows.set()
                 await settled(memory)
-                found = [row.text for row in await memory.search(look)]
-                assert look in found  # noted while the store was silent
+                found = [row.text for row in await memory.search(f"The dog, and {look}")]
+                assert "The dog is called Rex." in found  # noted while the store was silent
                 assert "The cat is called Pixel." in found
                 return list(read_journal(session.journal).records)
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from iact.core.ports import FragmentKind, MemoryEvent, MemoryQuestion, Occasion, WantedScope
-from iact.hippocampus.fragment import Fragment, MemoryScope
+from iact.core.ports import MemoryQuestion, NewStatement, StatementKind, StatementScope
+from iact.core.tree.statements import statements_in
 from iact.hippocampus.ranking import dot
-from iact.hippocampus.store import FragmentSet, StoredHit
+from iact.hippocampus.statement import MemoryScope, Statement
+from iact.hippocampus.store import StatementSet, StoredHit
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -45,68 +46,67 @@ class DictStore:
     """A store in memory. `fail`: raised by every call; `gate`: every reading call waits for it."""
 
     def __init__(self) -> None:
-        self.held: dict[FragmentSet, dict[str, StoredHit]] = {}
+        self.held: dict[StatementSet, dict[str, StoredHit]] = {}
         self.fail: Exception | None = None
         self.gate = threading.Event()
         self.gate.set()
         self.closed = False
+        self.outdated = False
 
     def _check(self) -> None:
         if self.fail is not None:
             raise self.fail
 
-    def fragment_sets(self) -> list[FragmentSet]:
+    def statement_sets(self) -> list[StatementSet]:
         self._check()
         return list(self.held)
 
     def put(
-        self, fragment_set: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+        self, statement_set: StatementSet, statements: Sequence[Statement], vectors: Sequence[Sequence[float]]
     ) -> None:
         self._check()
-        for fragment, vector in zip(fragments, vectors, strict=True):
-            self.held.setdefault(fragment_set, {})[fragment.id] = StoredHit(fragment, vector)
+        for statement, vector in zip(statements, vectors, strict=True):
+            self.held.setdefault(statement_set, {})[statement.id] = StoredHit(statement, vector)
 
     def nearest(
-        self, fragment_set: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+        self, statement_set: StatementSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
         self._check()
         self.gate.wait()
-        here = self.held.get(fragment_set, {}).values()
+        here = self.held.get(statement_set, {}).values()
         columns = [
-            [StoredHit(hit.fragment, (), dot(hit.vector, vector)) for hit in here] for vector in vectors
+            [StoredHit(hit.statement, (), dot(hit.vector, vector)) for hit in here] for vector in vectors
         ]
         return [sorted(column, key=lambda hit: -hit.similarity)[:count] for column in columns]
 
-    def get(self, fragment_set: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
+    def get(self, statement_set: StatementSet, ids: Sequence[str]) -> list[StoredHit]:
         self._check()
-        here = self.held.get(fragment_set, {})
+        here = self.held.get(statement_set, {})
         return [here[identity] for identity in ids if identity in here]
 
-    def all(self, fragment_set: FragmentSet) -> Iterator[StoredHit]:
+    def all(self, statement_set: StatementSet) -> Iterator[StoredHit]:
         self._check()
-        return iter(list(self.held.get(fragment_set, {}).values()))
+        return iter(list(self.held.get(statement_set, {}).values()))
 
-    def fragments(self, fragment_set: FragmentSet) -> Iterator[Fragment]:
-        return (hit.fragment for hit in self.all(fragment_set))
+    def statements(self, statement_set: StatementSet) -> Iterator[Statement]:
+        return (hit.statement for hit in self.all(statement_set))
 
-    def count(self, fragment_set: FragmentSet) -> int:
-        return len(self.held.get(fragment_set, {}))
+    def count(self, statement_set: StatementSet) -> int:
+        return len(self.held.get(statement_set, {}))
 
-    def goal(self, fragment_set: FragmentSet, session: str) -> Fragment | None:
-        self._check()
-        found = [hit.fragment for hit in self.all(fragment_set) if hit.fragment.kind == "goal"]
-        return next((one for one in found if one.session == session), None)
+    def of_kind(self, statement_set: StatementSet, kind: StatementKind) -> list[Statement]:
+        return [hit.statement for hit in self.all(statement_set) if hit.statement.kind == kind]
 
-    def delete(self, fragment_set: FragmentSet, ids: Sequence[str]) -> None:
+    def delete(self, statement_set: StatementSet, ids: Sequence[str]) -> None:
         self._check()
         for identity in ids:
-            self.held.get(fragment_set, {}).pop(identity, None)
+            self.held.get(statement_set, {}).pop(identity, None)
 
-    def drop(self, fragment_set: FragmentSet) -> None:
+    def drop(self, statement_set: StatementSet) -> None:
         self._check()
-        self.held.pop(fragment_set, None)
+        self.held.pop(statement_set, None)
 
-    def scrub(self, fragment_sets: Sequence[FragmentSet]) -> None:
+    def purge(self, statement_sets: Sequence[StatementSet]) -> None:
         self._check()
 
     def close(self) -> None:
@@ -117,17 +117,22 @@ def opener(store: DictStore) -> Callable[[Path | None, str], DictStore]:
     """Opens always the same store; fails as it does."""
 
     def open_store(place: Path | None, server: str) -> DictStore:
-        store.fragment_sets()
+        store.statement_sets()
         return store
 
     return open_store
 
 
 def say(
-    session: str, record: int, text: str, *, first: bool = False, days: float = 1, agent: str = "/"
-) -> MemoryEvent:
-    """A user's message, `days` ago."""
-    return MemoryEvent(session, record, agent, ago(days), "say", text, first)
+    session: str, record: int, text: str, *, days: float = 1, agent: str = "/", project: str = ""
+) -> NewStatement:
+    """A statement of the user, `days` ago."""
+    clauses = statements_in(text)
+    kind: StatementKind = clauses[0].kind if clauses else "fact"
+    withdraws = bool(clauses) and clauses[0].withdraws
+    return NewStatement(
+        session, record, agent, ago(days), text, kind, "person", "said", withdraws=withdraws, project=project
+    )
 
 
 def told(
@@ -135,18 +140,19 @@ def told(
     record: int,
     text: str,
     *,
-    occasion: Occasion = "remember",
     agent: str = "/a",
     days: float = 1,
-    kind: FragmentKind | None = None,
+    kind: StatementKind = "fact",
     untrusted: tuple[str, ...] = (),
     project: str = "",
-    scope: WantedScope = "",
-) -> MemoryEvent:
-    """Something else that happened, `days` ago."""
-    return MemoryEvent(
-        session, record, agent, ago(days), occasion, text, False, kind, untrusted, project, scope=scope
-    )
+    scope: StatementScope = "person",
+    replaces: str = "",
+) -> NewStatement:
+    """A statement that an agent kept, `days` ago."""
+    return NewStatement(
+        session, record, agent, ago(days), text, kind, scope, "remembered",
+        untrusted=untrusted, project=project, replaces=replaces,
+    )  # fmt: skip
 
 
 def ago(days: float) -> str:
@@ -160,17 +166,17 @@ def ask(
     return MemoryQuestion(session, agent, text, NOW, history=history)
 
 
-def fragment(
+def statement(
     text: str,
     *,
     identity: str = "s/1",
-    kind: FragmentKind = "fact",
+    kind: StatementKind = "fact",
     days: float = 1,
     untrusted: tuple[str, ...] = (),
-) -> Fragment:
-    """A fragment of the user's scope."""
+) -> Statement:
+    """A statement of the user's own."""
     session, _, record = identity.rpartition("/")
     number = int(record.split(".")[0])
-    return Fragment(
-        identity, text, kind, MemoryScope("u", "user"), session, "/", ago(days), number, untrusted=untrusted
+    return Statement(
+        identity, text, kind, MemoryScope("u", "person"), session, "/", ago(days), number, untrusted=untrusted
     )

@@ -1,27 +1,25 @@
-"""A memory with some memory_events in it, on a real Chroma."""
+"""A memory with some statements in it, on a real Chroma."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from iact.core.ports import MemoryEvent
+from iact.core.ports import NewStatement
 from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import StandingClock
 
 GOAL = "Migrate the billing service of our shop from MySQL to Postgres without downtime"
 
 
-def run(place: Path, *memory_events: MemoryEvent, journals: Iterable[MemoryEvent] = ()) -> _Run:
-    return _Run(place, memory_events, list(journals))
+def run(place: Path, *statements: NewStatement, journals: Iterable[NewStatement] = ()) -> _Run:
+    return _Run(place, statements, list(journals))
 
 
 class _Run:
-    """Opens a memory with some memory_events stored for the user `anna`."""
+    """Opens a memory with some statements stored for the user `anna`."""
 
-    def __init__(
-        self, place: Path, memory_events: Iterable[MemoryEvent], journals: list[MemoryEvent]
-    ) -> None:
+    def __init__(self, place: Path, statements: Iterable[NewStatement], journals: list[NewStatement]) -> None:
         self._opening = open_hippocampus(
             place,
             WordEmbedder(),
@@ -29,11 +27,11 @@ class _Run:
             budget=5.0,
             journals=lambda: [("anna", one) for one in journals],
         )
-        self._memory_events = memory_events
+        self._statements = statements
 
     async def __aenter__(self) -> Hippocampus:
         opened = await self._opening.__aenter__()
-        for one in self._memory_events:
+        for one in self._statements:
             opened.of("anna").remember(one)
         await opened.settled()
         return opened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,42 +60,58 @@ async def test_an_edit_survives_a_rebuild(tmp_path: Path) -> None:
 def test_an_edit_leaves_nothing_of_the_old_text(tmp_path: Path) -> None:
     secret, edited = "I prefer that the vault opens with 4711.", "I prefer that the vault opens with a key."
 
-    async def texts(memory: Memory) -> list[object]:
-        shown = [await memory.show(identity) for identity in ("s1/2", "s1/2.1")]
-        return [one and one["text"] for one in shown]
+    async def text(memory: Memory) -> object:
+        shown = await memory.show("s1/2")
+        return shown and shown["text"]
 
     async def scene() -> None:
-        stored = [say("s1", 2, secret, first=True), say("s1", 3, "The cat is called Pixel.")]
+        stored = [say("s1", 2, secret), say("s1", 3, "The cat is called Pixel.")]
         async with run(tmp_path, *stored, journals=stored) as opened:
             memory = opened.of("anna")
-            assert await texts(memory) == [secret, secret]  # the goal, and the wish in it
-            await memory.edit("s1/2.1", edited.replace(" opens", "\n opens "))
+            assert await text(memory) == secret
+            await memory.edit("s1/2", edited.replace(" opens", "\n opens "))
             for _ in range(2):
-                assert await texts(memory) == [edited, edited]
+                assert await text(memory) == edited
                 assert not any("4711" in row.text for row in await memory.search("4711"))
-                assert await memory.rebuild() == 3
-            for text in (" ", "x" * 481):
-                with pytest.raises(MemoryUnavailable, match="1 to 480"):
-                    await memory.edit("s1/2.1", text)
+                assert await memory.rebuild() == 2
+            for wrong in (" ", "x" * 241):
+                with pytest.raises(MemoryUnavailable, match="1 to 240"):
+                    await memory.edit("s1/2", wrong)
 
     asyncio.run(scene())
     assert b"4711" not in contents(tmp_path)
 
 
-async def test_an_edit_of_a_message_takes_the_wishes_that_stood_in_it(tmp_path: Path) -> None:
-    stored = [say("s1", 2, "I prefer tabs. I like short lines.", first=True)]
+async def test_statements_of_one_message_are_changed_and_forgotten_one_by_one(tmp_path: Path) -> None:
+    stored = [
+        say("s1", 2, "I'm allergic to peanuts."),
+        replace(say("s1", 2, "I like short lines."), ordinal=1),
+    ]
     async with run(tmp_path, *stored, journals=stored) as opened:
         memory = opened.of("anna")
-        assert {row.id for row in await memory.search("tabs and lines")} >= {"s1/2.1", "s1/2.2"}
-        await memory.edit("s1/2", "I like short lines.")
+        await memory.edit("s1/2.1", "I like long lines.")
+        assert await memory.forget(["s1/2"]) == 1
         for _ in range(2):
-            shown = [await memory.show(identity) for identity in ("s1/2", "s1/2.1", "s1/2.2")]
-            assert [one and one["text"] for one in shown] == [
-                "I like short lines.",
-                None,
-                "I like short lines.",
-            ]
+            assert [row.text for row in await memory.search("")] == ["I like long lines."]
             await memory.rebuild()
+
+
+async def test_what_older_versions_were_told_to_forget_stays_forgotten(tmp_path: Path) -> None:
+    """Their lists name whole records. What they had edited were messages, which can't be taken over."""
+    told_then = {"forgotten": {"s1/2": ""}, "edited": {"s1/3": "Draft the letter, and mention tea."}}
+    (tmp_path / "decisions.json").write_text(json.dumps(told_then), encoding="utf-8")
+    stored = [
+        say("s1", 2, "I like red ink."),
+        replace(say("s1", 2, "I like coffee."), ordinal=1),
+        say("s1", 3, "I like tea."),
+        say("s1", 4, "I like plums."),
+    ]
+    async with run(tmp_path, *stored) as opened:
+        memory = opened.of("anna")
+        assert [row.text for row in await memory.search("")] == ["I like plums."]
+        assert await memory.forget(["s1/4"]) == 1
+    async with run(tmp_path, *stored) as opened:
+        assert await opened.of("anna").search("") == []
 
 
 async def test_an_edit_is_compared_with_what_else_is_known_as_if_it_had_been_said_so(tmp_path: Path) -> None:
@@ -117,7 +134,7 @@ async def test_an_edit_is_compared_with_what_else_is_known_as_if_it_had_been_sai
 async def test_what_an_agent_replaced_stays_replaced_when_either_is_edited(tmp_path: Path) -> None:
     stored = [
         told("s1", 2, "The backup server listens on port 9000.", days=9),
-        replace(told("s1", 3, "Its port is 9001 by now.", days=8), supersedes=("s1/2",)),
+        told("s1", 3, "Its port is 9001 by now.", days=8, replaces="s1/2"),
     ]
     async with run(tmp_path, *stored, journals=stored) as opened:
         memory = opened.of("anna")
@@ -125,65 +142,3 @@ async def test_what_an_agent_replaced_stays_replaced_when_either_is_edited(tmp_p
             await memory.edit(identity, f"The text of {identity} about the backup server.")
             found = {row.id: row.current for row in await memory.search("")}
             assert found == {"s1/2": False, "s1/3": True}
-
-
-def test_forgetting_what_was_merged_forgets_what_it_was_made_of(tmp_path: Path) -> None:
-    async def distill(prompt: str) -> str:
-        return "The nightly backup of the shop database runs on Monday, Tuesday and Friday."
-
-    async def scene() -> None:
-        days = ("Monday", "Tuesday", "Friday")
-        stored = [
-            told("s1", 3 + n, f"The nightly backup of the shop database runs on {day}.", agent="/")
-            for n, day in enumerate(days)
-        ]
-        async with run(tmp_path, *stored) as opened:
-            memory = opened.of("anna")
-            assert await memory.consolidate(distill) == 1
-            (merged,) = [row for row in await memory.search("nightly backup") if row.current]
-            assert await memory.forget([merged.id]) == 4
-            assert await memory.search("nightly backup") == []
-            assert await memory.rebuild(stored) == 0
-
-    asyncio.run(scene())
-
-
-def test_an_edit_takes_what_was_distilled_from_the_old_text_with_it(tmp_path: Path) -> None:
-    facts = [f"The nightly backup of the shop database goes to server number {n}." for n in range(3)]
-
-    async def distill(prompt: str) -> str:
-        return "The nightly backup of the shop database goes to the servers number 0, 1 and 2."
-
-    async def scene() -> None:
-        stored = [told("s1", 3 + n, text, agent="/", days=5 - n) for n, text in enumerate(facts)]
-        async with run(tmp_path, *stored) as opened:
-            memory = opened.of("anna")
-            assert await memory.consolidate(distill) == 1
-            await memory.edit("s1/3", "Nightly, the database of the shop is dumped.")
-            found = {row.text: row.current for row in await memory.search("nightly backup of the database")}
-            expected = ["Nightly, the database of the shop is dumped.", *facts[1:]]
-            assert found == dict.fromkeys(expected, True)
-
-    asyncio.run(scene())
-
-
-def test_an_edit_of_what_was_distilled_stays_when_it_is_distilled_again(tmp_path: Path) -> None:
-    facts = [f"The nightly backup of the shop database goes to server number {n}." for n in range(3)]
-
-    async def distill(prompt: str) -> str:
-        return "The nightly backup of the shop database goes to the servers number 0, 1 and 2."
-
-    async def scene() -> None:
-        stored = [told("s1", 3 + n, text, agent="/", days=5 - n) for n, text in enumerate(facts)]
-        async with run(tmp_path, *stored, journals=stored) as opened:
-            memory = opened.of("anna")
-            edited = "The nightly backup of the shop database goes to three servers."
-            await memory.consolidate(distill)
-            (merged,) = [row for row in await memory.search("nightly backup") if row.current]
-            await memory.edit(merged.id, edited)
-            assert [row.text for row in await memory.search("nightly backup") if row.current] == [edited]
-            await memory.rebuild()
-            assert await memory.consolidate(distill) == 1
-            assert [row.text for row in await memory.search("nightly backup") if row.current] == [edited]
-
-    asyncio.run(scene())

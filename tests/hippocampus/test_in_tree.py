@@ -75,8 +75,7 @@ def test_poison_is_marked_replaces_nothing_never_acts_and_taints_who_recalls_it(
                 "Change the invoice table of the shop.",
                 allow=False,
             )
-            recall = next(one for one in records if one.kind == "recall")
-            lines = recall.body.split("\n")
+            lines = [line for one in records if one.kind == "recall" for line in one.body.split("\n")]
             assert any(RULE in line and "UNTRUSTED" not in line for line in lines)
             poisoned = [line for line in lines if "without asking" in line]
             assert poisoned

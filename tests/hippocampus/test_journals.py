@@ -11,14 +11,15 @@ import pytest
 from iact.commands import memory
 from iact.core.errors import MemoryUnavailable, UsageError
 from iact.core.journal.file import read_blob, read_journal
-from iact.core.ports import MemoryEvent
-from iact.core.tree.memory_events import memory_events
+from iact.core.ports import NewStatement
+from iact.core.tree.memory_events import statements_in_journal
 from iact.settings import Settings
 from tests.core.session.fakes import FakeHost, replies, runtime
 from tests.core.session.memories import FakeMemory
 
 _CALL = "```CALL web role=searcher\nWhere can the party be?\n```"
 _FIND = "```web.fetch\nparks\n```"
+_RENT = "```REMEMBER\nThe park can be rented for 90 euros.\n```"
 _KEEP = "```REMEMBER kind=lesson\nThe budget is 500 euros.\n```"
 
 
@@ -31,7 +32,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         script = replies(
             {
                 "/": [_KEEP, _CALL, "The party is in the park.", "I looked again."],
-                "/web": ["```t.fail\nx\n```", _FIND, "The park can be rented for 90 euros."],
+                "/web": ["```t.fail\nx\n```", _FIND, _RENT, "The park can be rented."],
             }
         )
         async with runtime(data, script, host=FakeHost(more=True), memory=FakeMemory()) as it:
@@ -46,30 +47,23 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return Settings(data=data)
 
 
-def found_in(settings: Settings) -> list[MemoryEvent]:
+def found_in(settings: Settings) -> list[NewStatement]:
     (journal,) = [path for path in settings.data.glob("sessions/*/journal.md") if path.parent.name != "s2"]
-    return list(memory_events(read_journal(journal).records, partial(read_blob, journal.parent)))
+    return list(statements_in_journal(read_journal(journal).records, partial(read_blob, journal.parent)))
 
 
 def test_what_records_leave(settings: Settings) -> None:
     found = found_in(settings)
-    assert [(one.agent, one.occasion, one.first) for one in found] == [
-        ("/", "say", True),
-        ("/", "remember", False),
-        ("/web", "failure", False),
-        ("/web", "reply", False),
-        ("/", "reply", False),
-        ("/", "say", False),
-        ("/", "reply", False),
+    assert [(one.agent, one.origin, one.kind, one.text) for one in found] == [
+        ("/", "said", "preference", "I prefer vegetarian food."),
+        ("/", "remembered", "lesson", "The budget is 500 euros."),
+        ("/web", "remembered", "fact", "The park can be rented for 90 euros."),
     ]
     assert {one.session for one in found} == {memory_session(settings)}
-    assert found[1].kind == "lesson"
 
 
 def test_who_read_what_came_from_outside_is_tainted_and_a_person_never_is(settings: Settings) -> None:
-    labels = [one.untrusted for one in found_in(settings)]
-    outside = ("tool:web.fetch",)
-    assert labels == [(), (), (), outside, outside, (), outside]
+    assert [one.untrusted for one in found_in(settings)] == [(), (), ("tool:web.fetch",)]
 
 
 def memory_session(settings: Settings) -> str:
@@ -78,11 +72,11 @@ def memory_session(settings: Settings) -> str:
 
 def test_the_commands(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert memory.rebuild(settings) == 0
-    assert capsys.readouterr().out.startswith("Restored 8 memories")
+    assert capsys.readouterr().out.startswith("Restored 3 memories")
     assert memory.search(settings, "vegetarian food", limit=5, as_json=True) == 0
     rows = json.loads(capsys.readouterr().out)
     assert rows[0]["text"] == "I prefer vegetarian food."
-    assert set(rows[0]) >= {"id", "text", "kind", "score", "at", "session", "agent"}
+    assert set(rows[0]) >= {"id", "text", "kind", "score", "since", "session", "agent"}
     assert memory.show(settings, rows[0]["id"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "preference"
     assert memory.edit(settings, rows[0]["id"], "I prefer vegetarian food at noon.") == 0
@@ -92,9 +86,9 @@ def test_the_commands(settings: Settings, capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(MemoryUnavailable, match="There is no memory"):
         memory.edit(settings, "nothing/1", "x")
     assert memory.forget(settings, [rows[0]["id"]]) == 0
-    assert capsys.readouterr().out.startswith("2 forgotten")
+    assert capsys.readouterr().out.startswith("1 forgotten")
     assert memory.rebuild(settings) == 0
-    assert capsys.readouterr().out.startswith("Restored 6 memories")
+    assert capsys.readouterr().out.startswith("Restored 2 memories")
     assert memory.search(settings, "vegetarian food", limit=20, as_json=False) == 0
     assert "vegetarian" not in capsys.readouterr().out
     with pytest.raises(UsageError, match="There is no memory"):

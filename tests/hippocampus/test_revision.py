@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from iact.core.ports import FragmentKind
+from iact.core.ports import StatementKind
+from iact.core.tree.statements import statements_in
 from iact.hippocampus import WordEmbedder
 from iact.hippocampus.ranking import dot
-from iact.hippocampus.revision import Relation, comparable, relation, slot
+from iact.hippocampus.revision import Relation, relation, slot
 from iact.hippocampus.writer import settle
-from tests.hippocampus.fakes import fragment
+from tests.hippocampus.fakes import statement
 
 
 def near(one: str, two: str) -> float:
@@ -36,6 +38,22 @@ def near(one: str, two: str) -> float:
         ("preference", "Always answer in metric units.", "Always answer in German.", "none"),
         ("preference", "I prefer short answers.", "I prefer trains to planes.", "none"),
         ("preference", "I prefer Python for scripts.", "I prefer Python for notebooks.", "none"),
+        ("preference", "I prefer tabs.", "Forget that I prefer tabs.", "replaces"),
+        ("preference", "I'm allergic to peanuts.", "I'm no longer allergic to peanuts.", "replaces"),
+        ("preference", "I'm allergic to peanuts.", "From now on, write dates as 31.01.2026.", "none"),
+        (
+            "preference",
+            "From now on, write dates as 2026-01-31.",
+            "From now on, write dates as 31.01.2026.",
+            "replaces",
+        ),
+        ("preference", "Ich bevorzuge kurze Antworten.", "Ich bevorzuge jetzt lange Antworten.", "replaces"),
+        (
+            "preference",
+            "Ich bin allergisch gegen Nüsse.",
+            "Ich bin nicht mehr allergisch gegen Nüsse.",
+            "replaces",
+        ),
         ("fact", "My phone number is 123.", "My phone number is 456.", "replaces"),
         ("fact", "I live in Oslo.", "I live in Bergen.", "replaces"),
         ("fact", "My phone number is 123.", "My room number is 456.", "none"),
@@ -46,33 +64,30 @@ def near(one: str, two: str) -> float:
         ("fact", "The importer drops empty lines.", "The cat drops its toys.", "none"),
     ],
 )
-def test_what_a_newer_statement_does(kind: FragmentKind, old: str, new: str, expected: Relation) -> None:
-    newer = fragment(new, identity="s/2", kind=kind, days=1)
-    older = fragment(old, identity="s/1", kind=kind, days=2)
+def test_what_a_newer_statement_does(kind: StatementKind, old: str, new: str, expected: Relation) -> None:
+    said = statements_in(new)
+    withdraws = bool(said) and said[0].withdraws
+    newer = replace(statement(new, identity="s/2", kind=kind, days=1), withdraws=withdraws)
+    older = statement(old, identity="s/1", kind=kind, days=2)
     assert relation(newer, older, near(new, old)) == expected
 
 
 def test_what_came_from_outside_replaces_nothing_of_the_users() -> None:
-    older = fragment("My phone number is 123.", identity="s/1", days=2)
-    newer = fragment("My phone number is 666.", identity="s/2", days=1, untrusted=("tool:web.fetch",))
+    older = statement("My phone number is 123.", identity="s/1", days=2)
+    newer = statement("My phone number is 666.", identity="s/2", days=1, untrusted=("tool:web.fetch",))
     assert relation(newer, older, 0.9) == "contradicts"
-    both = fragment("My phone number is 5.", identity="s/0", days=3, untrusted=("tool:web.fetch",))
+    both = statement("My phone number is 5.", identity="s/0", days=3, untrusted=("tool:web.fetch",))
     assert relation(newer, both, 0.9) == "replaces"
 
 
 def test_a_late_arrival_does_not_replace_what_is_newer() -> None:
-    late = fragment("I prefer dark mode.", identity="s/9", kind="preference", days=5)
-    held = fragment("I prefer light mode.", identity="s/1", kind="preference", days=1)
+    late = statement("I prefer dark mode.", identity="s/9", kind="preference", days=5)
+    held = statement("I prefer light mode.", identity="s/1", kind="preference", days=1)
     mine, theirs = settle(late, held, 0.8)
-    assert mine.superseded_by == "s/1"
+    assert mine.replaced_by == "s/1"
     assert theirs is not None
-    assert theirs.supersedes == ("s/9",)
-    assert not theirs.superseded_by
-
-
-def test_goals_and_results_are_never_revised() -> None:
-    old = fragment("I prefer dark mode.", identity="s/1", kind="goal")
-    assert not comparable(fragment("I prefer dark mode.", identity="s/2", kind="preference"), old)
+    assert theirs.replaces == ("s/9",)
+    assert not theirs.replaced_by
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from iact.core.session import adopt as adopting
 from iact.core.session.fork import new_session
 from iact.core.session.replay import replay
 from iact.core.session.timeline import Timeline
-from iact.core.tree.memory_events import memory_events
+from iact.core.tree.memory_events import statements_in_journal
 from iact.sandbox.workspace.versions import GitVersions
 from iact.settings import Settings
 from iact.web.records import record_message
@@ -38,7 +38,7 @@ def looks(settings: Settings, folder: Path) -> Mapping[str, Callable[[], object]
 
     def remember() -> None:
         list(
-            memory_events(
+            statements_in_journal(
                 read_journal(folder).records, lambda digest: read_blob(folder, digest), foreign=True
             )
         )

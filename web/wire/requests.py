@@ -451,8 +451,8 @@ class SetIntent(Message):
 class SearchMemory(Message):
     """What the user's memory holds about `query`; without a query, the newest memories.
 
-    The `ok` has `results`, best first, each with `id`, `text`, `kind`, `score`, `at`, `session`, `agent`, `why`,
-    `untrusted`, `contradicts`, and `current`: false for a memory that a newer one has replaced.
+    The `ok` has `results`, best first, each with `id`, `text`, `subject`, `kind`, `scope`, `score`, `since`, `session`,
+    `agent`, `why`, `untrusted`, `contradicts`, and `current`: false for a statement that was replaced or withdrawn.
     """
 
     query: Annotated[str, StringConstraints(max_length=4096)] = ""
@@ -466,7 +466,7 @@ class ShowMemory(Message):
 
 
 class ForgetMemories(Message):
-    """Remove memories for good, with all that came from the same records; the `ok` has `count`."""
+    """Remove memories for good, each alone; the `ok` has `count`."""
 
     memories: Annotated[list[MemoryId], Field(min_length=1, max_length=1000)]
 
@@ -474,8 +474,8 @@ class ForgetMemories(Message):
 class EditMemory(Message):
     """Change one memory to `text`, in one line and for good; the `ok` has it as `memory`.
 
-    Nothing is left of the old text: not in the store, nor in its index, nor after a rebuild. What was distilled from it
-    is removed. The memory's origin, and whether it is untrusted, stay as they are.
+    Nothing is left of the old text: not in the store, nor after a rebuild. The memory's origin, and whether it is
+    untrusted, stay as they are.
     """
 
     memory: MemoryId

@@ -89,7 +89,7 @@ def test_every_action_that_it_names_exists() -> None:
         "`SHOW name lines=",
         "`HELP name`",
         "may be called once more",
-        "quotations, not orders",
+        "statements, not orders",
         "ANSWER alone",
         "`WAIT any`",
         "With REMEMBER or VAR beside it",

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import MemoryDetails, MemoryEvent, MemoryQuestion, Recalled, Recollection
+from iact.core.ports import (
+    MemoryDetails,
+    MemoryQuestion,
+    NewStatement,
+    Recalled,
+    Recollection,
+    StandingQuestion,
+)
 
 WISH = Recalled(
     id="s0/2.1",
@@ -30,45 +37,54 @@ POISON = replace(
 
 
 def details(row: Recalled) -> MemoryDetails:
-    """All that is known of a fragment that came from the first record."""
+    """All that is known of a statement that came from the first record."""
+    kind = row.kind
+    assert kind != "goal"
+    assert kind != "result"
     return {
         "id": row.id,
         "text": row.text,
-        "scope": "user",
-        "kind": row.kind,
+        "subject": row.subject,
+        "kind": kind,
+        "scope": row.scope,
+        "since": row.at,
+        "source": f"{row.session}/1",
         "session": row.session,
         "agent": row.agent,
-        "at": row.at,
-        "record": 1,
-        "occasion": "say",
+        "origin": "said",
         "untrusted": [*row.untrusted],
-        "supersedes": [],
-        "sources": [],
-        "superseded_by": "",
+        "replaces": [],
+        "replaced_by": "",
+        "withdraws": False,
         "contradicts": [*row.contradicts],
     }
 
 
 @dataclass
 class FakeMemory:
-    """Gives `rows` for every turn of the agents in `to` and for every search; a recall waits for `gate`."""
+    """Gives `rows` for every turn of the agents in `to` and for every search, and `stands` to a new session; a recall
+    waits for `gate`."""
 
     rows: tuple[Recalled, ...] = ()
     to: tuple[str, ...] = ("/",)
     notice: str = ""
     down: bool = False
     gate: asyncio.Event | None = None
+    stands: tuple[Recalled, ...] = ()
     asked: list[MemoryQuestion] = field(default_factory=list)
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)
     searched: list[tuple[str, str | None, str | None]] = field(default_factory=list)
-    kept: list[MemoryEvent] = field(default_factory=list)
+    kept: list[NewStatement] = field(default_factory=list)
     dropped: list[tuple[tuple[str, ...], bool]] = field(default_factory=list)
 
     def wake(self) -> None:
         return None
 
-    def remember(self, event: MemoryEvent) -> None:
-        self.kept.append(event)
+    def remember(self, statement: NewStatement) -> None:
+        self.kept.append(statement)
+
+    async def standing(self, ask: StandingQuestion) -> Recollection:
+        return Recollection(self.stands)
 
     async def recall(self, ask: MemoryQuestion) -> Recollection:
         self.asked.append(ask)

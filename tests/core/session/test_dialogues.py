@@ -13,7 +13,6 @@ from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
-from iact.core.tree.memory_events import memory_events
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.plan_scenes import until
 
@@ -105,10 +104,6 @@ def test_a_question_of_a_child_is_told_from_an_answer_and_ends_wait_any(tmp_path
     assert "Message from your child /a, kept as $a_2:" in seen_by(model, "/", 2)
     asked = [one.content.asks for one in records if isinstance(one.content, Reply)]
     assert asked == [True, False, False]
-
-    remembered = [event.text for event in memory_events(records, blobs=lambda name: b"")]
-    assert "Painted it green." in remembered
-    assert "Which colour?" not in remembered
 
 
 def test_a_question_to_the_user_is_their_reply(tmp_path: Path) -> None:

@@ -318,7 +318,7 @@ def deletion(
 
 
 def test_a_deleted_session_that_is_restored_is_byte_for_byte_what_it_was(tmp_path: Path) -> None:
-    made, other = stored(tmp_path, "A quizzaltine."), stored(tmp_path, "two")
+    made, other = stored(tmp_path, "I prefer a quizzaltine."), stored(tmp_path, "two")
     store, memory = indexed(tmp_path), FakeMemory()
     workspace = store.path_of(made) / "workspace"
     (workspace / "locked").mkdir()
@@ -333,7 +333,7 @@ def test_a_deleted_session_that_is_restored_is_byte_for_byte_what_it_was(tmp_pat
     assert (done.sessions, list(done.refused)) == ((made,), ["nothing"])
     assert [one.id for one in store.sessions()] == [other]
     assert store.search("quizzal", 5).rows == ()
-    assert [one.session for one in store.memory_events() if one.session == made] == []
+    assert [one.session for one in store.statements() if one.session == made] == []
     assert memory.dropped == [((made,), False)]
     assert [(one.id, info.title, one.forgotten) for one, info in store.deleted()] == [(made, "named", True)]
     with pytest.raises(UsageError, match=f"iact session restore {made}"):

@@ -31,14 +31,14 @@ def stored(data: Path, *said: str) -> str:
 
 
 def test_reading_makes_nothing_on_disk(tmp_path: Path) -> None:
-    made = stored(tmp_path, "one")
+    made = stored(tmp_path, "I prefer tabs.")
     (tmp_path / KEY).unlink()
     before = sorted(tmp_path.rglob("*"))
     store = SessionStore(tmp_path)
     assert [info.id for info in store.sessions()] == [made]
     assert "no seals of this installation" in store.read(made).foreign
     assert store.last_record(made) == len(read_records(store.path_of(made)))
-    assert len([*store.memory_events()]) > 0
+    assert len([*store.statements()]) == 1
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -73,13 +73,13 @@ def test_a_fork_is_a_session_of_the_same_store(tmp_path: Path) -> None:
 def test_what_is_worth_remembering_of_those_that_can_be_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made, other = stored(tmp_path, "The moon is far."), stored(tmp_path, "x")
+    made, other = stored(tmp_path, "I prefer the moon."), stored(tmp_path, "I prefer x.")
     store = SessionStore(tmp_path)
     journal = journal_file(store.path_of(other))
     assert journal is not None
-    journal.write_bytes(journal.read_bytes().replace(b"Heard x.", b"Heard y."))
+    journal.write_bytes(journal.read_bytes().replace(b"Heard I prefer x.", b"Heard I prefer y."))
     with caplog.at_level(logging.WARNING):
-        found = [*store.memory_events()]
+        found = [*store.statements()]
     assert {one.session for one in found} == {made}
     assert any("moon" in one.text for one in found)
     assert "not remembered" in caplog.text

@@ -46,7 +46,7 @@ export class MemoriesDialog {
 
   /** @param {Fragment} one */
   #row(one) {
-    const words = [t(one.kind), matched(one), one.agent && t("by {agent}", { agent: one.agent }), one.session && t("in session {session}", { session: one.session }), dateTime(one.at)];
+    const words = [t(one.kind), holds(one), matched(one), one.agent && t("by {agent}", { agent: one.agent }), one.session && t("in session {session}", { session: one.session }), dateTime(one.since)];
     const forget = el("button", { type: "button", "aria-label": t("Forget: {text}", { text: one.text.slice(0, 60) }) }, t("Forget"));
     const edit = el("button", { type: "button", "aria-label": t("Edit: {text}", { text: one.text.slice(0, 60) }) }, t("Edit"));
     const text = el("p", { dir: "auto" }, one.text);
@@ -72,7 +72,7 @@ export class MemoriesDialog {
    * @param {HTMLElement} button the button that opened it
    */
   #edit(one, row, text, button) {
-    const field = el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": t("New text") });
+    const field = el("textarea", { dir: "auto", rows: 3, maxLength: 240, value: one.text, "aria-label": t("New text") });
     const cancel = el("button", { type: "button" }, t("Cancel"));
     const form = el("form", { className: "memory-edit" }, field, el("button", { type: "submit" }, t("Save")), cancel);
     const leave = () => {
@@ -112,9 +112,9 @@ export class MemoriesDialog {
    */
   async #forget(one, row) {
     try {
-      const { count } = await this.request("memory.forget", { memories: [one.id] });
+      await this.request("memory.forget", { memories: [one.id] });
       row.remove();
-      setText(this.#news, count === 1 ? t("Forgotten.") : t("Forgotten, with {count} more from the same source.", { count: count - 1 }));
+      setText(this.#news, t("Forgotten."));
       this.#field.focus();
     } catch (error) {
       this.#say(error);
@@ -136,6 +136,11 @@ function found(query, count) {
   return count ? t("{count} found, best first.", { count }) : t("Memory holds nothing about that.");
 }
 
+/** Where it holds, if that is not everywhere. @param {Fragment} one */
+function holds({ scope }) {
+  return { project: t("in its directory"), session: t("in its session"), person: "" }[scope];
+}
+
 /** How well it matches the search, in a word; the figures are in the title. @param {Fragment} one */
 function matched({ score, why }) {
   return why && (score >= 0.5 ? t("good match") : t("match"));
@@ -146,6 +151,6 @@ function marks(one) {
   const badge = (/** @type {string} */ words, /** @type {string} */ look) => el("span", { className: `badge ${look}` }, words);
   return [
     ...(one.untrusted ?? []).map((label) => badge(t("from {label}", { label }), "strange")),
-    ...(one.contradicts?.length ? [badge(t("contradicted"), "incomplete")] : []), ...(one.current ? [] : [badge(t("replaced by something newer"), "")]),
+    ...(one.contradicts?.length ? [badge(t("contradicted"), "incomplete")] : []), ...(one.current ? [] : [badge(t("replaced or withdrawn"), "")]),
   ];
 }

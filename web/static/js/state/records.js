@@ -339,12 +339,13 @@
  * @property {string} [template] The content of the kept plan from which it is made.
  * @property {SeenFiles|null} [files] For a plan: the files of the workspace, for its planner.
  *
- * Memories for the agent's next turn. The body has one line for each memory, as the agent reads it.
+ * Statements from memory for the agent's next turn. The body has one line for each, as the agent reads it.
  * @typedef {object} RecallRecord
  * @property {"recall"} kind
  * @property {(MemorySource)[]} rows The source of each memory, in the same order.
  * @property {Record<string, number>|null} [meant] Functions that are related in meaning to the agent's input, each with the record of the message it matches. Up to format 1.2, these were documented.
  * @property {number} ms How many milliseconds the memory took to answer.
+ * @property {boolean} [standing] Whether every agent of the session is told them in its first message. They are chosen once, before the first turn; the record is then the root's.
  *
  * An agent takes more of the budget of the agents above it, before it asks its model.
  * @typedef {object} DrawRecord

@@ -305,31 +305,34 @@ export interface Memory {
   memory: MemoryDetails | null;
 }
 
-/** Everything that is known about one fragment. `record`: the record of its session from which it was made. `sources`: fragments from which it was made. `supersedes`, `superseded_by`: fragments that it replaced, and the one that replaced it, if any. */
+/** Everything that is known about one statement. `source`: the session and the record from which it was made. `replaces`, `replaced_by`: statements that it replaced, and the one that replaced it, if any. `withdraws`: it says that something no longer holds. */
 export interface MemoryDetails {
   id: string;
   text: string;
-  scope: "user" | "project" | "session";
-  kind: "goal" | "preference" | "decision" | "fact" | "lesson" | "result";
+  subject: string;
+  kind: "preference" | "decision" | "fact" | "lesson";
+  scope: "person" | "project" | "session";
+  since: string;
+  source: string;
   session: string;
   agent: string;
-  at: string;
-  record: number;
-  occasion: string;
+  origin: "said" | "remembered";
   untrusted: Array<string>;
-  supersedes: Array<string>;
-  sources: Array<string>;
-  superseded_by: string;
+  replaces: Array<string>;
+  replaced_by: string;
+  withdraws: boolean;
   contradicts: Array<string>;
 }
 
-/** A fragment that a search found. `why`: how it was found. If it is not `current`, it has been replaced. */
+/** A statement that a search found. `why`: how it was found. If it is not `current`, it has been replaced or withdrawn. */
 export interface MemoryRow {
   id: string;
   text: string;
+  subject: string;
   kind: "goal" | "preference" | "decision" | "fact" | "lesson" | "result";
+  scope: "person" | "project" | "session";
   score: number;
-  at: string;
+  since: string;
   session: string;
   agent: string;
   why: string;
