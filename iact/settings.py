@@ -81,6 +81,12 @@ class ModelSettings(BaseModel):
     dialect: Literal["text", "tools"] | None = Field(
         default=None, description="`tools`: for a model that insists on function calls"
     )
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        le=2,
+        description="how freely it chooses its words; without it, as the endpoint has it (PTR's experiments: 0)",
+    )
     price_prompt: float | None = Field(default=None, ge=0, description="price of a million input tokens")
     price_cached: float | None = Field(
         default=None, ge=0, description="price of a million cached input tokens"

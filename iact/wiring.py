@@ -86,6 +86,7 @@ def role_of(
         context=settings.context if one.context is None else one.context,
         takes=settings.takes if one.takes is None else one.takes,
         dialect=settings.dialect if one.dialect is None else one.dialect,
+        temperature=one.temperature,
         price=settings.price if one.price is None else one.price,
     )
 

@@ -54,7 +54,8 @@ class Endpoint:
     """A model endpoint. `smart`, `fast`: names of the models for the two roles, or None if not named.
 
     `context`: their window in tokens. `takes`: media types that they understand in addition to text. `dialect`: "tools"
-    for models that insist on function calls. `price`: what their tokens cost, if known.
+    for models that insist on function calls. `price`: what their tokens cost, if known. `temperature`: of every reply;
+    None for the endpoint's own.
     """
 
     url: str = OPENAI
@@ -65,6 +66,7 @@ class Endpoint:
     takes: tuple[Medium, ...] = ()
     dialect: Literal["text", "tools"] = "text"
     price: Price | None = None
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ class RoleModel:
     takes: tuple[Medium, ...] = ()
     dialect: Literal["text", "tools"] = "text"
     price: Price | None = None
+    temperature: float | None = None
 
 
 def open_models(
@@ -135,7 +138,7 @@ class _Throttles:
 def _role_model(one: RoleModel, clock: Clock, at: _Throttles, known: KnownWindows) -> Model:
     there = Endpoint(
         url=one.url, key=one.key, smart=one.model, context=one.context, takes=one.takes, dialect=one.dialect,
-        price=one.price,
+        price=one.price, temperature=one.temperature,
     )  # fmt: skip
     return _model(there, one.model or _only_model(there), clock, at, known)
 
@@ -152,6 +155,7 @@ def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles, known: K
         clock=clock,
         rng=random.Random(),
         dialect=endpoint.dialect,
+        extra={} if endpoint.temperature is None else {"temperature": endpoint.temperature},
         windows=known,
     )
     return at.around(model, endpoint.url)

@@ -146,7 +146,7 @@ class Conversation:
             output_tokens=now.completion_tokens - before.completion_tokens,
             cached_read_tokens=now.cached_tokens - before.cached_tokens,
         )  # fmt: skip
-        return _ended(reply, usage)
+        return ended(reply, usage)
 
     async def cancel(self) -> None:
         """Stop the work of the root and of all agents below it. A waiting prompt ends as cancelled."""
@@ -292,7 +292,7 @@ class Conversation:
         await self._client.update(self.session.id, update)
 
 
-def _ended(reply: Record, usage: Usage) -> PromptResponse:
+def ended(reply: Record, usage: Usage) -> PromptResponse:
     """The response that ends a prompt, in the protocol's terms.
 
     Raises:

@@ -18,6 +18,7 @@ from ag_ui.core import (
     RunFinishedInterruptOutcome,
     RunFinishedSuccessOutcome,
     RunStartedEvent,
+    TokenUsage,
     UserMessage,
 )
 
@@ -116,17 +117,25 @@ class Run:
                 thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
                 outcome=RunFinishedInterruptOutcome(interrupts=asked),
             )  # fmt: skip
-        reply = self.exchange.reply
-        assert isinstance(reply.content, Reply)
-        verdict, outcome = verdict_on(reply.content), outcome_of(reply.content)
-        cancelled = outcome == "stopped" and verdict.by == "person"
-        if outcome != "reached" and not cancelled:
-            code = reply.content.bound or outcome
-            return RunErrorEvent(message=reply.body[:2000] or "The work failed.", code=code, usage=fold.usage)
-        return RunFinishedEvent(
-            thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
-            outcome=RunFinishedCancelledOutcome() if cancelled else RunFinishedSuccessOutcome(),
-        )  # fmt: skip
+        return ended(given, self.exchange.reply, fold.usage)
+
+
+def ended(
+    given: RunAgentInput, reply: Record, usage: Sequence[TokenUsage]
+) -> RunFinishedEvent | RunErrorEvent:
+    """The event that ends a run, given its answer: a success only if the goal counts as reached."""
+    assert isinstance(reply.content, Reply)
+    outcome = outcome_of(reply.content)
+    cancelled = outcome == "stopped" and verdict_on(reply.content).by == "person"
+    if outcome != "reached" and not cancelled:
+        code = reply.content.bound or outcome
+        return RunErrorEvent(message=reply.body[:2000] or "The work failed.", code=code, usage=list(usage))
+    return RunFinishedEvent(
+        thread_id=given.thread_id,
+        run_id=given.run_id,
+        usage=list(usage),
+        outcome=RunFinishedCancelledOutcome() if cancelled else RunFinishedSuccessOutcome(),
+    )
 
 
 async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:

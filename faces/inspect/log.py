@@ -76,6 +76,7 @@ from iact.core.records.parts import Bounds, GrantTerms, Tokens
 from iact.core.records.plans import Ask, Fire
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Fork, Module, Open
+from iact.core.session.ending import verdict_json, verdict_on
 from iact.core.session.replay import contexts_of
 from iact.core.session.text import ActionBlock, IsAction, pieces
 
@@ -483,6 +484,9 @@ class _Read:
         said: dict[str, JSON] = {"session": self.session}
         if self.grant is not None:
             said |= {"scope": self.grant.scope, "intent": self.grant.intent}
+        if self.resting and self.reply is not None:
+            # Inspect has no word for a goal that was not reached: a sample is a success if it ran to its end.
+            said["verdict"] = verdict_json(verdict_on(self.reply))
         return said
 
     def told(self) -> EvalLog:

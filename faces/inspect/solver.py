@@ -23,6 +23,7 @@ from iact.core.errors import IactError
 from iact.core.records.dialogue import Reply
 from iact.core.records.ways import Way
 from iact.core.session.blobs import blob_reader
+from iact.core.session.ending import verdict_on
 from iact.core.session.models import Models
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
@@ -41,13 +42,16 @@ _ROLES = ("smart", "fast")
 class SessionLink(StoreModel):
     """The session's data in the sample's store. `journal`: the path of its journal on the machine that ran it.
 
-    `denied`: how many questions to a person were answered with no, because no person can answer.
+    `denied`: how many questions to a person were answered with no, because no person can answer. `reached`: whether the
+    goal is reached (yes, partly, no, unknown), and `because` of what; a dialogue's answer counts as reached.
     """
 
     session: str = ""
     journal: str = ""
     status: str = ""
     bound: str = ""
+    reached: str = ""
+    because: str = ""
     model: str = ""
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -102,7 +106,9 @@ class SessionSolver:
                 link.denied = await conversation.unattended(exchange)
                 content = exchange.reply.content
                 assert isinstance(content, Reply)
+                verdict = verdict_on(content)
                 link.status, link.bound = content.status, content.bound
+                link.reached, link.because = verdict.reached, verdict.because
                 _tell(session, state, content, exchange.reply.body)
             finally:
                 _count(session, link)

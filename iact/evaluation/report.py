@@ -86,13 +86,25 @@ def differences(runs: Sequence[EvalRun]) -> dict[str, JSON]:
         "tokens": lambda one: float(one.tokens),
         "money": lambda one: one.money,
     }
-    return {
-        f"{arm} − {first}": {
+    gained: dict[str, JSON] = {}
+    for arm, mine in by_arm.items():
+        if arm == first or not base:
+            continue
+        row: dict[str, JSON] = {
             name: list(mean(list(_paired(base, mine, measure)))) for name, measure in measures.items()
         }
-        for arm, mine in by_arm.items()
-        if arm != first and base
-    }
+        row["cost_ratio"] = _cost_ratio(base, mine)
+        gained[f"{arm} − {first}"] = row
+    return gained
+
+
+def _cost_ratio(base: Mapping[str, EvalRun], mine: Mapping[str, EvalRun]) -> float | None:
+    """How many times as much the baseline cost, in money, or in tokens where nothing has a price (PTR, section 3.2)."""
+    both = base.keys() & mine.keys()
+    before, after = (sum(runs[one].money for one in both) for runs in (base, mine))
+    if not before or not after:
+        before, after = (float(sum(runs[one].tokens for one in both)) for runs in (base, mine))
+    return before / after if after else None
 
 
 def _paired(
@@ -116,11 +128,16 @@ def tables(found: Mapping[str, JSON], gained: Mapping[str, JSON], *, priced: boo
             if row["runs"]:
                 lines.append(_line(arm, group, row, priced=priced))
     if gained:
-        lines += ["", "| difference | exact match | seconds | tokens |" + (" money |" if priced else "")]
-        lines.append("|" + "---|" * (5 if priced else 4))
+        lines += [
+            "",
+            "| difference | exact match | seconds | tokens | cost ratio |" + (" money |" if priced else ""),
+        ]
+        lines.append("|" + "---|" * (6 if priced else 5))
         for name, row in gained.items():
             assert isinstance(row, dict)
-            cells = [_cell(row["exact"], 3), _cell(row["seconds"], 1), _cell(row["tokens"], 0)]
+            ratio = row["cost_ratio"]
+            shown = f"{ratio:.2f}" if isinstance(ratio, float) else "–"
+            cells = [_cell(row["exact"], 3), _cell(row["seconds"], 1), _cell(row["tokens"], 0), shown]
             lines.append(
                 "| " + " | ".join([name, *cells, *([_cell(row["money"], 4)] if priced else [])]) + " |"
             )

@@ -39,6 +39,8 @@ class Arm:
 _CAREFUL: Final = "Think before you act: what is known, what is missing, what went wrong and why. Keep a list of what is done.\n\n"
 _PLANNED: Final = "Write down a plan of all calls before the first one, and follow it step by step.\n\n"
 
+_PERSISTENT: Final = "Go on until the task is done: try another way where one fails. Ask nobody anything. Show how you came to your answer.\n\n"
+
 GROUPS: Final = (
     Arm("G0", "dialogue", _CAREFUL),
     Arm("G1", "dialogue"),
@@ -55,12 +57,15 @@ ARMS: Final[Mapping[str, Arm]] = {
     one.name: one
     for one in (
         Arm(BASELINE, "dialogue", turns=15),
+        Arm("react8", "dialogue", turns=8),
+        Arm("persistent", "dialogue", _PERSISTENT, turns=15),
         Arm("auto", "auto"),
         *(Arm(mode, mode) for mode in PLAN_MODES),
         *GROUPS,
     )
 }
-"""ReAct is iact's dialogue, with as many turns as in KAIJU."""
+"""ReAct is iact's dialogue, with as many turns as in KAIJU; `react8` has as many as in PTR, and `persistent` has KAIJU's demands
+of its baseline in words of ours."""
 
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "seven_groups": tuple(one.name for one in GROUPS),

@@ -131,3 +131,13 @@ def test_a_reply_that_outgrows_the_window_ends_no_session(stage: Stage) -> None:
     assert again.reply == "Over."
     assert sum(one.body.count("Line 1500 of") for one in again.records) == 1
     replay(again.journal, verify=True)
+
+
+def test_a_role_has_its_own_temperature(stage: Stage) -> None:
+    endpoint = stage.endpoint({"/": ["Done.", "Again."]})
+    product = stage.product(endpoint, **NO_MODULES)
+    first = product.ask("Go.")
+    assert "temperature" not in endpoint.requests[0].body, "the endpoint's own"
+    (product.data / "iact.toml").write_text("[models.smart]\ntemperature = 0\n", encoding="utf-8")
+    product.ask("Again.", session=first.session)
+    assert endpoint.requests[1].body["temperature"] == 0

@@ -78,6 +78,39 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
     replayed(product, journal)
 
 
+def test_a_plan_that_waits_is_a_card_in_the_dialogue(stage: Stage) -> None:
+    product = stage.product(stage.endpoint(Model(ALL)))
+    with served(product) as server, page_of(server) as page:
+        page.locator("[data-role=way]").select_option("static")
+        page.locator("[data-role=plan-first]").check()
+        page.locator("#composer-text").fill("Say one and two.")
+        page.keyboard.press("Enter")
+        card = page.get_by_role("region", name="A plan that waits for you")
+        steps = card.get_by_role("list", name="Steps")
+        expect(steps).to_contain_text("command: echo one")
+        expect(steps).to_contain_text("command: echo two")
+
+        card.get_by_role("button", name="Change steps").click()
+        dialog = page.get_by_role("dialog", name="Edit the plan")
+        dialog.get_by_role("textbox").fill(CHANGED.replace("cat two.txt", "echo 2"))
+        dialog.get_by_role("button", name="Save as a new version").click()
+        expect(dialog).to_be_hidden()
+        expect(steps).to_contain_text("command: echo 2")
+
+        card.get_by_role("button", name="Start").click()
+        expect(card).to_be_hidden()
+        (journal,) = product.journals()
+        until(lambda: read_journal(journal.parent).records[-1].kind == "reply", "the end")
+
+        page.locator("#composer-text").fill("Say one and two again.")
+        page.keyboard.press("Enter")
+        expect(steps).to_contain_text("command: echo two")
+        card.get_by_role("button", name="Cancel plan").click()
+        expect(card).to_be_hidden()
+    results = [one.body for one in read_journal(journal.parent).records if one.kind == "result"]
+    assert sorted(results) == ["2\n", "one\n"], "nothing of the cancelled plan ran"
+
+
 def test_a_plan_is_looked_at_changed_started_mended_and_kept_by_commands(stage: Stage) -> None:
     model = Model({**ALL, "A step failed": LEFT_OUT})
     product = stage.product(stage.endpoint(model))

@@ -12,12 +12,22 @@ from datetime import UTC, datetime
 from typing import Final
 
 import pytest
+from a2a.types import TaskState
+from ag_ui.core import RunFinishedCancelledOutcome, RunFinishedEvent
 
 from iact.core.records.dialogue import Reply as ReplyRecord
+from iact.core.records.record import Record
+from iact.faces.a2a.tasks import TaskWords
+from iact.faces.acp.conversation import ended as acp_ended
+from iact.faces.ag_ui.run import ended as ag_ui_ended
+from iact.faces.mcp.results import result_of
+from iact.faces.responses.output import ending
+from iact.web.records import _short_of
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, acknowledged, until
 from tests.acceptance.test_control import sleepers
 from tests.acceptance.test_scenes import Spoken, served
+from tests.acceptance.test_verdicts import RUN, USAGE
 from tests.endpoint import Gate, Reply, Request
 
 MODES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile")
@@ -27,6 +37,16 @@ STEPS: Final[list[Mapping[str, object]]] = [
     {"id": "works", "agent": "worker", "task": "Work on it."},
     {"id": "after", "call": "shell.run", "params": {"command": "touch never"}, "after": ["waits"]},
 ]
+CALLS: Final[list[Mapping[str, object]]] = [
+    STEPS[0],
+    {
+        "id": "works",
+        "call": "shell.run",
+        "params": {"command": "touch works; sleep 4327", "background": True},
+    },
+    STEPS[3],
+]
+"""The same for a profile, whose steps are calls."""
 WORD: Final = "A person wrote something while work"
 STOP: Final = "Stop, I do not need it any more."
 JOB: Final = "```shell.run background=true\ntouch works; sleep 4327\n```"
@@ -39,9 +59,22 @@ def say(product: Product, server: Server, text: str, mode: str) -> Spoken:
         return Spoken(product, str(said["session"]))
 
 
+def told_as_stopped(reply: Record) -> None:
+    """Check that the page and the faces say the same: a person stopped it."""
+    assert isinstance(reply.content, ReplyRecord)
+    assert _short_of(reply.content)
+    assert result_of("s", reply).is_error
+    assert ending(reply)[0] == "cancelled"
+    assert TaskWords("s", reply).status(reply, reply, ()).state == TaskState.TASK_STATE_CANCELED
+    assert acp_ended(reply, USAGE).stop_reason == "cancelled"
+    finished = ag_ui_ended(RUN, reply, ())
+    assert isinstance(finished, RunFinishedEvent)
+    assert isinstance(finished.outcome, RunFinishedCancelledOutcome)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_plain_stop_ends_all_that_runs(stage: Stage, mode: str) -> None:
-    gates = {"writer": Gate(), "worker": Gate()}
+    gates = {} if mode == "profile" else {"writer": Gate(), "worker": Gate()}
     asked: list[str] = []
 
     def script(request: Request) -> Reply | str:
@@ -56,7 +89,7 @@ def test_a_plain_stop_ends_all_that_runs(stage: Stage, mode: str) -> None:
         if question.startswith(WORD):
             return '{"word": "stop", "reason": "It is not needed any more."}'
         if question.startswith("Write the whole workflow"):
-            return json.dumps({"steps": STEPS, "confidence": 0.9})
+            return json.dumps({"steps": CALLS, "confidence": 0.9})
         return "steps:\n" + "\n".join(f"  - {json.dumps(step)}" for step in STEPS)
 
     product = stage.product(stage.endpoint(script))
@@ -87,8 +120,10 @@ def test_a_plain_stop_ends_all_that_runs(stage: Stage, mode: str) -> None:
         later = spoken.records()[before:]
         assert not [one for one in later if one.kind == "fire"], "nothing begins any more"
         ended = {one.agent for one in later if one.kind == "reply"}
-        assert ended >= {f"{plan}/writer", f"{plan}/worker", plan}
-        assert spoken.wait_for("reply", "/").body.startswith("Stopped.")
+        assert ended >= {plan, *(f"{plan}/{name}" for name in gates)}
+        answer = spoken.wait_for("reply", "/")
+        assert answer.body.startswith("Stopped.")
+        told_as_stopped(answer)
         assert asked.count(next(one for one in asked if one.startswith(WORD))) == 1, "it is asked once"
         assert not (spoken.workspace / "never").exists()
         for gate in gates.values():

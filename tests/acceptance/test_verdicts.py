@@ -1,7 +1,8 @@
 """How a plan can end, through the real product: mode × what the judge says × what became of a step under a contract.
 
 Each case runs twice: as a file (`iact plan run`, whose steps a person wrote) and as a goal (`iact run`, whose steps a planner
-wrote). Status, verdict, exit status, the page and the faces must say the same, and none a success that was not one.
+wrote). Further rows: races, profiles, the contract of the whole plan. Status, verdict, exit status, the page and the faces
+must say the same, and none a success that was not one. What a person stops is in `test_stopped_plans`.
 """
 
 from __future__ import annotations
@@ -13,17 +14,26 @@ from typing import Final, Literal
 
 import pytest
 from a2a.types import TaskState
+from acp.schema import Usage
+from ag_ui.core import RunAgentInput, RunFinishedEvent
 
 from iact.core.journal import read_journal
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
+from iact.core.session.blobs import blob_reader
+from iact.core.session.text import looks_like_action
 from iact.faces.a2a.tasks import TaskWords
+from iact.faces.acp.conversation import ended as acp_ended
+from iact.faces.ag_ui.run import ended as ag_ui_ended
+from iact.faces.inspect.log import log_of
 from iact.faces.mcp.results import result_of
+from iact.faces.otel.spans import spans
 from iact.faces.responses.output import ending
 from iact.web.records import _short_of
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product
-from tests.endpoint import Request
+from tests.endpoint import HttpError, Request, Script
+from tests.endpoint import Reply as Written
 
 Judge = Literal["reached", "not reached", "more", "unreadable", "silent"]
 Trouble = Literal["none", "fell", "replaced", "not kept", "left out"]
@@ -123,8 +133,15 @@ def last_reply(journal: Path, agent: str) -> Record:
     return next(one for one in reversed(records) if one.kind == "reply" and one.agent == agent)
 
 
-def agree(reply: Record, reached: Reached) -> None:
-    """Check that the page and the faces say the same."""
+RUN: Final = RunAgentInput(
+    thread_id="t", run_id="r", state={}, messages=[], tools=[], context=[], forwarded_props={}
+)
+USAGE: Final = Usage(total_tokens=0, input_tokens=0, output_tokens=0)
+
+
+def agree(journal: Path, agent: str, reached: Reached) -> None:
+    """Check that the page and the faces say the same of what an agent or a plan answered last."""
+    reply = last_reply(journal, agent)
     content = reply.content
     assert isinstance(content, Reply)
     assert content.verdict is not None
@@ -136,6 +153,18 @@ def agree(reply: Record, reached: Reached) -> None:
     assert (ending(reply)[0] == "completed") == done
     status = TaskWords("s", reply).status(reply, reply, ())
     assert (status.state == TaskState.TASK_STATE_COMPLETED) == done
+    assert isinstance(ag_ui_ended(RUN, reply, ()), RunFinishedEvent) == done
+    told = acp_ended(reply, USAGE).field_meta
+    assert told is not None
+    assert told["iact/verdict"]["reached"] == reached
+
+    records = read_journal(journal).records
+    works = [one for one in spans(records) if one.attributes.get("iact.plan.reached")]
+    assert works[-1].attributes["iact.plan.reached"] == reached
+    if agent == "/":
+        samples = log_of(records, blob_reader(journal.parent), looks_like_action).samples
+        assert samples is not None
+        assert samples[0].metadata["verdict"]["reached"] == reached
 
 
 def ran(product: Product, *arguments: str) -> tuple[int, dict[str, object]]:
@@ -164,7 +193,7 @@ def test_every_way_to_end_is_told_as_what_it_is(stage: Stage, mode: str, judge: 
         assert report["achieved"] == (reached == "yes"), case
         assert bool(verdict["missing"]) == (trouble in ("fell", "not kept", "left out")), (case, verdict)
         assert ("b" in verdict["replaced"]) == (trouble in ("replaced", "not kept")), (case, verdict)
-        agree(last_reply(Path(str(report["journal"])), "/plan"), reached)
+        agree(Path(str(report["journal"])), "/plan", reached)
 
         product = stage.product(stage.endpoint(Model(*case)), **NO_MODULES)
         status, report = ran(product, "run", "--mode", mode, "--json", "Say what is here")
@@ -172,7 +201,7 @@ def test_every_way_to_end_is_told_as_what_it_is(stage: Stage, mode: str, judge: 
         assert isinstance(told, dict)
         assert (told["reached"], status) == (reached, EXITS[reached]), (case, report)
         assert (report["status"] == "done") == (reached == "yes"), case
-        agree(last_reply(Path(str(report["journal"])), "/"), reached)
+        agree(Path(str(report["journal"])), "/", reached)
 
 
 @pytest.mark.parametrize("mode", JUDGED)
@@ -184,3 +213,99 @@ def test_a_judge_that_could_not_be_asked_leaves_it_unknown(stage: Stage, mode: s
     verdict = report["verdict"]
     assert isinstance(verdict, dict)
     assert (verdict["reached"], verdict["by"], status) == ("unknown", "nobody", 3), report
+
+
+# --- races, profiles, the whole ----------------------------------------------------------------------------------
+
+RACE: Final = """\
+goal: Say what is here
+steps:
+  - {id: a, agent: first, task: "say what is here", contract: {regex: "table"}}
+  - {id: b, agent: second, task: "say that it is kept", contract: {regex: "is kept"}}
+  - {id: c, agent: third, task: "say which", after: [a, b], join: any_of}
+"""
+WHOLE: Final = STEPS.replace(
+    "steps:", 'contract: {judgement: "Does it name a piece of furniture?"}\nsteps:'
+).split("  - {id: b")[0]
+
+
+def checked(
+    stage: Stage, script: Script, text: str, mode: str, reached: Reached, *, tools: bool = False
+) -> dict[str, object]:
+    """Run a plan's file, and check that everybody says how it ended; returns the verdict. `tools`: it calls modules."""
+    file = stage.folder / "plan.yaml"
+    file.write_text(text)
+    product = stage.product(stage.endpoint(script), **({} if tools else NO_MODULES))
+    status, report = ran(product, "plan", "run", str(file), "--mode", mode, "--json")
+    verdict = report["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["reached"], status) == (reached, EXITS[reached]), report
+    assert (report["status"] == "concluded") == (reached == "yes"), report
+    agree(Path(str(report["journal"])), "/plan", reached)
+    return verdict
+
+
+@pytest.mark.parametrize("mode", ["static", *JUDGED])
+def test_a_lost_race_is_not_missing_and_a_race_that_nobody_won_is(stage: Stage, mode: str) -> None:
+    ends: tuple[tuple[str, Reached], ...] = (("none", "yes"), ("fell", "yes"), ("both fell", "no"))
+    for trouble, reached in ends:
+        model = Model(mode, "reached", "none" if trouble == "none" else "fell")
+
+        def script(request: Request, model: Model = model, trouble: str = trouble) -> str:
+            question = request.last
+            if question.startswith("Judge the evidence") and "nothing is planned any more" not in question:
+                return '{"decision": "continue"}'
+            lost = trouble == "both fell" and request.agent.endswith("/first")
+            return "Nothing is here." if lost else model(request)
+
+        verdict = checked(stage, script, RACE, mode, reached)
+        assert bool(verdict["missing"]) == (trouble == "both fell"), (trouble, verdict)
+
+
+@pytest.mark.parametrize("mode", ["static", *JUDGED])
+def test_what_the_whole_must_keep_is_judged_or_missing(stage: Stage, mode: str) -> None:
+    ends: tuple[tuple[str, Reached], ...] = (("true", "yes"), ("false", "partly"), ("", "partly"))
+    for answer, reached in ends:
+        model = Model(mode, "reached", "none")
+
+        def script(request: Request, model: Model = model, answer: str = answer) -> Written | str:
+            if request.agent or not request.last.startswith("Does the result of this work keep"):
+                return model(request)
+            return f'{{"holds": {answer}}}' if answer else Written(error=HttpError(400))
+
+        verdict = checked(stage, script, WHOLE, mode, reached)
+        missing = verdict["missing"]
+        assert isinstance(missing, dict)
+        why = {"true": None, "false": "The result was judged not to hold:", "": "Not checked:"}[answer]
+        found = missing.get("the whole plan")
+        assert found is None if why is None else str(found).startswith(why), verdict
+
+
+CALLS: Final = """\
+goal: Say what is here
+steps:
+  - {id: a, call: shell.run, params: {command: "echo A table is here."}}
+  - {id: b, call: shell.run, params: {command: "echo It is kept."}, contract: {regex: "is kept"}}
+"""
+REASONS: Final[tuple[tuple[str, Reached], ...]] = (
+    ("reached: yes, all of it is there\n\nA table [a].", "yes"),
+    ("reached: partly, the rest is not there\n\nA table [a].", "partly"),
+    ("reached: no, it is not there\n\nNothing [a].", "no"),
+    ("A table is here [a].", "unknown"),
+)
+
+
+@pytest.mark.parametrize("fell", [False, True])
+def test_a_profile_ends_as_its_reasoner_says_and_its_contracts_allow(stage: Stage, fell: bool) -> None:
+    for answer, said in REASONS:
+
+        def script(request: Request, answer: str = answer) -> str:
+            question = request.last
+            if question.startswith("Say of a written workflow"):
+                return '{"confidence": 0.9}'
+            return answer if question.startswith("Answer the task") else "Nothing comes to mind."
+
+        reached: Reached = "partly" if fell and said != "no" else said
+        text = CALLS.replace("It is kept", "It is gone") if fell else CALLS
+        verdict = checked(stage, script, text, "profile", reached, tools=True)
+        assert bool(verdict["missing"]) == fell, verdict

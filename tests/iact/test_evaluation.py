@@ -149,6 +149,10 @@ def test_tables_tell_groups_and_what_is_gained() -> None:
     assert "| profile − react | 0.300 [" in printed
     assert "2.0 [2.0, 2.0]" in printed, "a run that was ended meanwhile has no time"
     assert "917" not in printed
+    assert "| cost ratio |" in printed
+    ratio = gained["profile − react"]
+    assert isinstance(ratio, dict)
+    assert ratio["cost_ratio"] == 1.0, "both cost the same"
     assert "| 5.0000 |" in printed
     assert "money" not in tables(found, gained, priced=False)
 

@@ -13,6 +13,7 @@ import { Composer } from "./composer/composer.js";
 import { ModePicker } from "./composer/mode_picker.js";
 import { download, Uploads } from "./composer/uploads.js";
 import { ActivityLine } from "./dialogue/activity_line.js";
+import { WaitingPlan } from "./dialogue/waiting_plan.js";
 import { Dialogue } from "./dialogue/dialogue.js";
 import { ReviewBar } from "./files/review_bar.js";
 import { readAddress, writeAddress } from "./sessions/address.js";
@@ -149,6 +150,7 @@ export class Page {
   #views() {
     const { store } = this;
     new ActivityLine(store, this.actions.cancel);
+    new WaitingPlan(store, this.request);
     new Tree(store, this.actions, (path) => this.choose(path));
     new Heading(store, this.actions);
     new Attention(store, () => this.side.show(), this.open);

@@ -37,7 +37,7 @@ export class PlanView {
   /** What is drawn, so that nothing is drawn twice. */ #drawn = "";
   #dialog = /** @type {HTMLDialogElement} */ (part("plan-dialog"));
   #large = part("plan-content");
-  #form = new PlanForm();
+  #form = planForm();
   element = el("div", { className: "plan" });
 
   /**
@@ -103,7 +103,7 @@ export class PlanView {
       buttons.append(action(label, `plan ${label}`, act, main ? "primary" : ""));
     };
     if (live && facts.awaited) offer(t("Start"), () => this.#try("plan.start", { path }), true);
-    if (live && !ending && (facts.awaited || facts.paused)) offer(t("Edit steps"), () => this.#edit(path));
+    if (live && !ending && (facts.awaited || facts.paused)) offer(t("Edit steps"), () => changeSteps(this.ask, path));
     if (live && facts.awaited) offer(t("Cancel plan"), () => this.#try("cancel", { path }));
     if (live) offer(t("Save as a template"), () => this.#keep(path));
     const notes = ending?.missing.length || ending?.notes.length ? [el("ul", { className: "plan-notes", "aria-label": t("Missing results, and notes") },
@@ -127,7 +127,7 @@ export class PlanView {
         el("span", { className: `badge ${word}` }, readable(word)),
         el("span", { className: "facts" }, [readable(step.kind), step.what, (state?.attempt ?? 0) > 1 && t("attempt {attempt}", { attempt: state?.attempt ?? 0 }), state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
       if (state) button.addEventListener("click", () => this.#reveal(state.n));
-      const lines = [state?.detail, waiting(step, state, states, facts, paused), race(step, version, states, facts), ...diagnosis(step, version, states)].filter(Boolean);
+      const lines = [...step.given.split("\n"), state?.detail, waiting(step, state, states, facts, paused), race(step, version, states, facts), ...diagnosis(step, version, states)].filter(Boolean);
       return el("li", {}, button, ...lines.map((line) => el("p", { className: "facts" }, String(line))), ...(live ? this.#controls(path, step, state, facts, paused) : []));
     }));
   }
@@ -172,18 +172,6 @@ export class PlanView {
     }
   }
 
-  /** @param {string} path */
-  async #edit(path) {
-    let text = "";
-    try {
-      text = (await this.ask("plan.text", { path })).text;
-    } catch (error) {
-      text = "";
-    }
-    this.#form.show({ title: t("Edit the plan"), label: t("The whole plan, as YAML. Steps that have started stay as they are."), value: text, send: t("Save as a new version"), rows: 16,
-      act: (value) => this.ask("plan.edit", { path, text: value }) });
-  }
-
   /** @param {{path: string, step: string}} fields */
   #tell(fields) {
     this.#form.show({ title: t("Message about {step}", { step: fields.step }), label: t("If the step is an agent, that agent reads the message. For any other step, a model considers the message before further steps start."), value: "", send: t("Send"), rows: 4,
@@ -213,6 +201,30 @@ export class PlanView {
     this.#large.replaceChildren(draw());
     this.#dialog.showModal();
   }
+}
+
+/** @type {PlanForm|undefined} */ let theForm;
+
+/** The one form that all views of plans share: it is one dialog of the page. */
+export function planForm() {
+  theForm ??= new PlanForm();
+  return theForm;
+}
+
+/**
+ * Let a person change the steps that have not started.
+ * @param {Ask} ask
+ * @param {string} path of the plan
+ */
+export async function changeSteps(ask, path) {
+  let text = "";
+  try {
+    text = (await ask("plan.text", { path })).text;
+  } catch (error) {
+    text = "";
+  }
+  planForm().show({ title: t("Edit the plan"), label: t("The whole plan, as YAML. Steps that have started stay as they are."), value: text, send: t("Save as a new version"), rows: 16,
+    act: (value) => ask("plan.edit", { path, text: value }) });
 }
 
 /** A dialog with one field, for text by the user about a plan. */

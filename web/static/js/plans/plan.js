@@ -8,6 +8,7 @@ import { t } from "../base/language.js";
  * @property {string} id
  * @property {string} kind
  * @property {string} what the function, the child agent, or the task
+ * @property {string} given its parameters, or the task of an agent, in one line each
  * @property {string[]} needs ids of the steps that it needs
  * @property {boolean} any whether one of them is enough
  * @property {string} by the step that it replaces or follows
@@ -167,8 +168,25 @@ export function statesOf(changes, version) {
 function stepOf(data) {
   const refs = typeof data?.refs === "object" && data.refs !== null ? Object.values(data.refs) : [];
   const needs = [...list(data?.after), ...refs.map((/** @type {any} */ ref) => ref?.step)].filter(Boolean).map(String);
-  return { id: String(data?.id ?? "?"), kind: String(data?.kind ?? "tool"), what: String(data?.call || data?.task || ""),
+  return { id: String(data?.id ?? "?"), kind: String(data?.kind ?? "tool"), what: String(data?.call || data?.task || ""), given: given(data),
     needs: [...new Set(needs)], any: data?.join === "any_of", by: String(data?.spawned_by ?? "") };
+}
+
+/** The most characters of one parameter. */
+const SHOWN = 200;
+
+/** What a step is given, in one line for each parameter. @param {any} data */
+function given(data) {
+  const lines = data?.kind === "agent" && data.task ? [short(data.task)] : [];
+  for (const [name, value] of Object.entries(data?.params ?? {})) lines.push(`${name}: ${short(value)}`);
+  for (const [name, ref] of Object.entries(data?.refs ?? {})) lines.push(`${name}: ← ${/** @type {any} */ (ref)?.step ?? ""}`);
+  return lines.join("\n");
+}
+
+/** @param {unknown} value */
+function short(value) {
+  const text = (typeof value === "string" ? value : JSON.stringify(value)).replaceAll(/\s+/g, " ");
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
 }
 
 /** @param {unknown} value @returns {any[]} */

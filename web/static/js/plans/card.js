@@ -1,0 +1,63 @@
+// A plan that waits to be started, as a card in the dialogue: its steps with their parameters, Start, Change, Cancel.
+
+import { el, setText } from "../base/dom.js";
+import { t } from "../base/language.js";
+import { changeSteps } from "./graph.js";
+import { readPlan } from "./plan.js";
+
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").Request} Ask asks the server */
+
+export class PlanCard {
+  #news = el("p", { className: "plan-news", role: "alert" });
+  #steps = el("ol", { className: "plan-card-steps", "aria-label": t("Steps") });
+  #start = this.#button(t("Start"), () => this.#try("plan.start"), "primary");
+  #change = this.#button(t("Change steps"), () => changeSteps(this.ask, this.#path));
+  #path = "";
+  /** What is drawn, so that nothing is drawn twice. */ #drawn = "";
+  element = el("section", { className: "plan-card", "aria-label": t("A plan that waits for you") },
+    el("p", {}, t("This plan starts when you say so.")), this.#steps,
+    el("div", { className: "plan-actions" }, this.#start, this.#change, this.#button(t("Cancel plan"), () => this.#try("cancel"))), this.#news);
+
+  /** @param {Ask} ask */
+  constructor(ask) {
+    this.ask = ask;
+  }
+
+  /**
+   * @param {JournalRecord[]} records of the plan
+   * @param {string} path
+   */
+  show(records, path) {
+    const key = `${path} ${records.length}`;
+    if (key === this.#drawn) return;
+    this.#drawn = key;
+    this.#path = path;
+    setText(this.#news, "");
+    const { versions } = readPlan(records);
+    const steps = [...versions[versions.length - 1]?.steps.values() ?? []].filter((one) => one.kind === "tool" || one.kind === "agent");
+    this.#start.hidden = this.#change.hidden = !steps.length;
+    this.#steps.replaceChildren(...steps.map((step) => el("li", {}, el("span", { className: "function" }, step.id), " ", step.what,
+      ...step.given.split("\n").filter(Boolean).map((line) => el("p", { className: "facts" }, line)))));
+  }
+
+  /**
+   * @param {string} label
+   * @param {() => unknown} act
+   */
+  #button(label, act, kind = "") {
+    const button = el("button", { type: "button", className: kind }, label);
+    button.addEventListener("click", () => void act());
+    return button;
+  }
+
+  /** @param {"plan.start"|"cancel"} type */
+  async #try(type) {
+    setText(this.#news, "");
+    try {
+      await this.ask(type, { path: this.#path });
+    } catch (error) {
+      setText(this.#news, error instanceof Error ? error.message : String(error));
+    }
+  }
+}
