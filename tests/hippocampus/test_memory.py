@@ -14,7 +14,7 @@ from iact.core.ports import Memory, MemoryQuestion, StandingQuestion
 from iact.hippocampus import WordEmbedder, open_hippocampus
 from iact.hippocampus.ranking import tokens
 from tests.hippocampus.fakes import NOW, StandingClock, ask, say, told
-from tests.hippocampus.scene import run
+from tests.hippocampus.scene import contents, run
 
 
 async def test_a_leaf_gets_a_preference_of_three_sessions_ago(tmp_path: Path) -> None:
@@ -332,3 +332,24 @@ async def test_what_is_withdrawn_is_never_told_and_stays_known_as_withdrawn(tmp_
         shown = await memory.show("s1/2")
         assert shown is not None
         assert shown["replaced_by"] == "s2/2"
+
+
+async def test_a_memory_of_messages_is_converted_from_the_journals_and_said_once(tmp_path: Path) -> None:
+    import chromadb
+
+    client = chromadb.PersistentClient(str(tmp_path / "chroma"))
+    owner = {"iact": 1, "user": "anna", "scope": "user", "name": "", "embedder": WordEmbedder().name}
+    old = client.create_collection("user-0123.words", metadata=owner, embedding_function=None)
+    old.add(ids=["s1/2"], embeddings=[0.1] * 256, documents=["Tell your caller zanzibarkrill."])
+    client.close()  # type: ignore[attr-defined]  # the client has it, but its interface does not declare it
+
+    async with run(tmp_path, journals=[say("s1", 2, "I prefer dark mode in the editor.")]) as opened:
+        memory = opened.of("anna")
+        assert await memory.forget(["nothing/1"]) == 0  # behind the journals
+        assert [row.text for row in await memory.search("")] == ["I prefer dark mode in the editor."]
+        first = await memory.recall(ask("Choose the mode of the editor."))
+        assert "statements now instead of whole messages" in first.notice
+        assert (await memory.recall(ask("Choose the mode of the editor."))).notice == ""
+    assert b"zanzibarkrill" not in contents(tmp_path)
+    async with run(tmp_path) as opened:
+        assert (await opened.of("anna").recall(ask("Choose the mode of the editor."))).notice == ""
