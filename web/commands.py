@@ -28,6 +28,7 @@ from iact.core.session.question_text import told
 from iact.core.session.question_values import question_values
 from iact.core.session.questions import is_question
 from iact.core.session.source import source_of, written_source
+from iact.core.session.templates import Template
 from iact.web import choices, files, inspection, own_secrets, people, review, sessions, timeline
 from iact.web.downloads import Content
 from iact.web.follower import Cursor
@@ -296,15 +297,41 @@ async def _plan_text(client: Client, message: requests.ShowPlan) -> answers.Text
 
 async def _plan_save(client: Client, message: requests.SavePlan) -> answers.PlanFile:
     session = await client.session()
-    return {"file": str(await asyncio.to_thread(session.save_plan, message.path, message.name))}
+    file = await asyncio.to_thread(session.save_plan, message.path, message.name, message.parameters)
+    return {"file": str(file)}
 
 
-async def _plans(client: Client, message: requests.ListPlans) -> answers.Names:
-    return {"list": [*await asyncio.to_thread(client.runtime.templates.names)]}
+async def _plan_offers(client: Client, message: requests.OfferParameters) -> answers.ParameterOffers:
+    session = await client.session()
+    offered = await asyncio.to_thread(session.plan_offers, message.path)
+    return {"list": [{"name": offer.name, "value": offer.value} for offer in offered]}
+
+
+async def _plans(client: Client, message: requests.ListPlans) -> answers.Templates:
+    def rows() -> answers.Templates:
+        names = client.runtime.templates.names()
+        usable = client.runtime.templates.usable()
+        return {"list": [*names], "templates": [_template_row(name, one) for name, one in usable.items()]}
+
+    return await asyncio.to_thread(rows)
+
+
+def _template_row(name: str, template: Template) -> answers.TemplateRow:
+    parameters: list[answers.TemplateParameter] = [
+        {
+            "name": parameter.name,
+            "kind": parameter.kind,
+            "was": parameter.shown(parameter.example),
+            "default": None if parameter.default is None else parameter.shown(parameter.default),
+            "about": parameter.about,
+        }
+        for parameter in template.parameters
+    ]
+    return {"name": name, "goal": template.goal, "parameters": parameters}
 
 
 async def _plan_run(client: Client, message: requests.RunPlan) -> answers.PlanBegun:
-    text = await asyncio.to_thread(client.runtime.templates.read, message.name)
+    text = await asyncio.to_thread(client.runtime.templates.filled, message.name, message.values)
     session = await client.session()
     record = await session.begin_plan(
         text, name=message.name[:40], mode=message.mode, plan_first=message.plan_first
@@ -601,6 +628,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "plan.retry": _command(requests.RetryStep, _plan_retry, "steer"),
     "plan.text": _command(requests.ShowPlan, _plan_text, "inspect"),
     "plan.save": _command(requests.SavePlan, _plan_save, "own"),
+    "plan.offers": _command(requests.OfferParameters, _plan_offers, "inspect"),
     "plan.run": _command(requests.RunPlan, _plan_run, "steer"),
     "plans": _command(requests.ListPlans, _plans, "list"),
     "clear": _command(requests.Clear, _clear, "clear"),

@@ -42,6 +42,7 @@ from iact.core.session.models import Tried
 from iact.core.session.review import PendingRow
 from iact.core.session.status import SessionState, SessionStatus
 from iact.core.session.store import SessionStore
+from iact.core.session.templates import OfferedValue, Template
 from iact.core.session.view import NodeView, View
 from iact.web.safety import Asked
 
@@ -197,8 +198,12 @@ class Session(Protocol):
         """A plan as a person would write it."""
         ...
 
-    def save_plan(self, path: str, name: str) -> Path:
-        """Keep a plan as a template."""
+    def save_plan(self, path: str, name: str, parameters: Mapping[str, str] | None = None) -> Path:
+        """Keep a plan as a template, with `parameters` left open."""
+        ...
+
+    def plan_offers(self, path: str) -> Sequence[OfferedValue]:
+        """What could be left open in a plan."""
         ...
 
     async def begin_plan(self, text: str, *, name: str, mode: str, plan_first: bool) -> Record:
@@ -321,7 +326,8 @@ class Templates(Protocol):
     """Plans that people kept, by name."""
 
     def names(self) -> list[str]: ...
-    def read(self, name: str) -> str: ...
+    def usable(self) -> Mapping[str, Template]: ...
+    def filled(self, name: str, values: Mapping[str, str]) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

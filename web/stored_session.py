@@ -22,6 +22,7 @@ from iact.core.session.events import Event
 from iact.core.session.hosts import HostRow
 from iact.core.session.journals import journal_file, names_journal
 from iact.core.session.replay import Replay, replay
+from iact.core.session.templates import OfferedValue
 from iact.core.session.view import NodeView
 from iact.web.ports import Effects, Recorded, Runtime
 
@@ -153,7 +154,11 @@ class StoredSession:
         """Refused."""
         _refuse()
 
-    def save_plan(self, path: str, name: str) -> Path:
+    def save_plan(self, path: str, name: str, parameters: Mapping[str, str] | None = None) -> Path:
+        """Refused."""
+        _refuse()
+
+    def plan_offers(self, path: str) -> Sequence[OfferedValue]:
         """Refused."""
         _refuse()
 

@@ -275,7 +275,8 @@ With goal and no steps, a planner writes the steps. mode says when the results a
 - analyze rounds=3: the goal matters more than the way; it is planned anew until it is reached.
 - profile: regular work of which you know where it may break; it takes two or three model calls, however many steps there are.
 - auto: you can't tell.
-from=NAME takes the steps of a plan that the user has kept under that name; its body is then goal: and what it is for.
+from=NAME takes the steps of a plan that the user has kept under that name; a body is then goal: and what it is for. What a \
+kept plan leaves open is given beside its name: from=NAME key=value.
 CALL NAME mode=MODE, or CALL NAME from=TEMPLATE, is the same as PLAN NAME; its message is the plan, or its goal in your own words.
 All but static end with a report in words; report=false leaves it out.""",
     core=True,

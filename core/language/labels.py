@@ -156,9 +156,9 @@ def more_help(names: Iterable[str], functions: Sequence[str] = ()) -> str:
     return note(f"`HELP {wanted}` tells how to use these, too.")
 
 
-def kept_plans(names: Iterable[str]) -> str:
-    """The text after the documentation of PLAN, if the user has kept plans."""
-    return f"\nKept are: {', '.join(names)}."
+def kept_plans(plans: Iterable[str]) -> str:
+    """The text after the documentation of PLAN, if the user has kept plans. `plans`: each with its parameters."""
+    return f"\nKept are: {', '.join(plans)}."
 
 
 def message(source: str, text: str, variables: Mapping[str, Value]) -> str:

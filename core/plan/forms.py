@@ -205,8 +205,12 @@ def _with_quotes(text: str) -> str:
     return _SENTENCE.sub(quoted, text)
 
 
-def _read_sentences(text: str) -> JSON:
-    """Read a plan as it stands, or else with the quotes that its sentences lack."""
+def read_written(text: str) -> JSON:
+    """Return a plan's text as plain data: as it stands, or else with the quotes that its sentences lack.
+
+    Raises:
+        PlanError: it is neither YAML nor JSON, or too large.
+    """
     try:
         return read_data(text)
     except PlanError:
@@ -238,7 +242,7 @@ def read_form(text: str, *, exact: bool = False) -> PlanForm:
     Raises:
         PlanError: names the place that is wrong.
     """
-    data = read_data(text) if exact else _read_sentences(text)
+    data = read_data(text) if exact else read_written(text)
     constraints = data.get("constraints") if isinstance(data, dict) else None
     if isinstance(data, dict) and isinstance(constraints, list) and not exact:
         data = {**data, "constraints": [_sentence_of(item) for item in constraints]}
@@ -494,5 +498,5 @@ def _name_of(data: object, index: int) -> str:
 
 __all__ = [
     "NO_ERROR", "PlanForm", "StepForm", "contract_of", "node_from_json", "node_of", "node_to_json",
-    "read_data", "read_form", "read_plan", "read_step", "step_of", "version_from_json", "version_to_json",
+    "read_data", "read_form", "read_plan", "read_step", "read_written", "step_of", "version_from_json", "version_to_json",
 ]  # fmt: skip

@@ -43,7 +43,8 @@ class Say(PersonContent):
     plan_first: Annotated[Outcome[bool], Since("1.2")] = False
     """Whether the plan waits for a person before it begins."""
     kept: Annotated[Outcome[tuple[str, ...] | None], Since("1.2")] = None
-    """The names of the plans that people kept, if they differ from those that the session knows."""
+    """The plans that people kept, if they differ from those that the session knows: the name of each, and behind it the
+    parameters for which it needs values."""
     tools: Annotated[Outcome[tuple[str, ...] | None], Since("1.2")] = None
     """The tools of the front end that sent the message, if they differ from those that the session knows."""
     waits: Annotated[Derived[bool], Since("1.2")] = False

@@ -19,7 +19,7 @@ from iact.core.tree import budget
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.child_waits import ready, satisfied
 from iact.core.tree.interpret import argument_text, digest_of
-from iact.core.tree.plan_checks import check_plan
+from iact.core.tree.plan_checks import check_plan, values_for
 from iact.core.tree.spawns import child_spawn, plan_spawn
 
 
@@ -61,7 +61,7 @@ class ChildCalls:
             spawn = plan_spawn(agent, bound)
             if isinstance(kept, str):
                 try:
-                    template = self._templates.read(kept)
+                    template = self._templates.filled(kept, values_for(bound))
                     grant = live.tree.grant_of(agent.path).narrow(patterns=spawn.allow, intent=spawn.intent)
                     check_plan(
                         template, live.tree.registry_under(grant), spawn.plan.mode if spawn.plan else "static"

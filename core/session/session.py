@@ -27,6 +27,7 @@ from iact.core.errors import (
 from iact.core.gate.level import level
 from iact.core.plan.forms import read_plan
 from iact.core.plan.model import PlanError
+from iact.core.plan.template import offers
 from iact.core.ports import JSON
 from iact.core.records.control import (
     BeginPlan,
@@ -80,6 +81,7 @@ from iact.core.session.session_memory import SessionMemory
 from iact.core.session.skill_offers import SkillOffers
 from iact.core.session.status import standing
 from iact.core.session.steps import StepExecutor
+from iact.core.session.templates import OfferedValue
 from iact.core.session.turns import Turns
 from iact.core.session.uploaded_files import choose_path, put
 from iact.core.session.view import NodeView, View
@@ -253,7 +255,7 @@ class Session:
                 "or send the message in the mode dialogue."
             )
         self._renew_models()
-        body, kept = _text(text), tuple(self._services.templates.names())
+        body, kept = _text(text), tuple(self._services.templates.lines())
         news = kept if kept != self._live.tree.kept else None
         waits = has_to_wait(self._live.tree)
         others = tuple(tools) if tools is not None and tuple(tools) != self._live.tree.tools else None
@@ -571,15 +573,28 @@ class Session:
             raise UsageError(f"The plan {path} never ran, so it has no steps.")
         return run.running.written_as()
 
-    def save_plan(self, path: str, name: str) -> Path:
+    def save_plan(self, path: str, name: str, parameters: Mapping[str, str] | None = None) -> Path:
         """Save a plan as a template, which `PLAN from=NAME` and people can use.
 
+        `parameters`: values of the plan to leave open, by the names under which they are given when it is used.
+
         Raises:
-            UsageError: there is no such plan, it has no steps, or the name is invalid.
+            UsageError: there is no such plan, it has no steps, it does not have these values, or a name is invalid.
         """
+        return self._services.templates.save(name, self._to_save(path), parameters)
+
+    def plan_offers(self, path: str) -> Sequence[OfferedValue]:
+        """Values of a plan that its person may want to leave open when they save it.
+
+        Raises:
+            UsageError: there is no such plan, or it has no steps.
+        """
+        return offers(self._to_save(path))
+
+    def _to_save(self, path: str) -> str:
         if not self._plan(path)[1].work():
             raise UsageError(f"The plan {path} has no steps, so there is nothing to save.")
-        return self._services.templates.save(name, self.plan_text(path))
+        return self.plan_text(path)
 
     def _plan(self, path: str) -> tuple[Agent, PlanRun]:
         plan = self._find(path)

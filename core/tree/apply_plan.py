@@ -126,9 +126,11 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
     budget.reserve(tree, caller, plan, tokens)
     run = plan.plan
     try:
-        run.source = read_plan(text, id=plan.name)
         if run.template:
-            run.source = read_plan(run.template, id=plan.name).about(run.source.goal)
+            goal = read_plan(text, id=plan.name).goal if text.strip() else ""
+            run.source = read_plan(run.template, id=plan.name).about(goal)
+        else:
+            run.source = read_plan(text, id=plan.name)
     except PlanError as error:
         raise mismatch(record, f"holds a plan that can't be read: {error}") from error
     plan.turn = record.n

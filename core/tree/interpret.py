@@ -202,7 +202,10 @@ def _reads(pending: Pending) -> bool:
 def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
     """The arguments of an action as they are written, with the variables that its agent has now."""
     if tree.follows_1_3:
-        return read_action(pending.spec, pending.info, pending.body, agent.table)
+        spec = pending.spec
+        if spec is PLAN:
+            spec = plan_checks.with_parameters(spec, pending.info)
+        return read_action(spec, pending.info, pending.body, agent.table)
 
     taken = split(pending.info, nested=False)
     if isinstance(taken, Mistake):
@@ -245,7 +248,8 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
         pending.spec = PLAN
     if pending.bound is None:
         bound = bind_pending(tree, agent, pending)
-        if opens_plan and isinstance(bound, Bound):
+        uses_kept = pending.spec is PLAN and isinstance(bound, Bound) and "from" in bound.arguments
+        if isinstance(bound, Bound) and (opens_plan or (uses_kept and tree.follows_1_3)):
             bound = plan_checks.with_goal(bound)
         if isinstance(bound, Mistake):
             origin.document(agent, [pending.spec])  # the mistake names parameters

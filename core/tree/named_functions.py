@@ -66,14 +66,14 @@ def named(
 ) -> list[str]:
     """Return the functions and actions among `specs` that a text is about, the most specific match first.
 
-    `met`: modules whose mere names are not reason enough, since the reader knows them. `kept_plans`: names of plans that
-    the user keeps; a message that names one is about PLAN.
+    `met`: modules whose mere names are not reason enough, since the reader knows them. `kept_plans`: the plans that the
+    user keeps, each with its name first; a message that names one is about PLAN.
     """
     said = prose(text)
     modules = frozenset(spec.module for spec in specs if spec.module is not None)
     found = _words(said, modules)
     asked_for = set(actions_asked_for(said))
-    if any(_names(plan, said) for plan in kept_plans):
+    if any(_names(plan.partition(" ")[0], said) for plan in kept_plans):
         asked_for.add(PLAN.name)
 
     ranked = list[tuple[int, str]]()

@@ -12,10 +12,10 @@ from iact.core.errors import UsageError
 from iact.core.gate.impact import RUNS_ON
 from iact.core.gate.judge import judge_call
 from iact.core.gate.writes import paths_written
-from iact.core.language.actions import ActionSpec, Registry
-from iact.core.language.grammar import Bound
+from iact.core.language.actions import PLAN, ActionSpec, Registry
+from iact.core.language.grammar import Bound, Mistake, split
 from iact.core.plan.forms import goal_text, read_form, read_plan
-from iact.core.plan.model import PlanError, PlanGraph
+from iact.core.plan.model import PlanError, PlanGraph, make_plan
 from iact.core.plan.modes.auto import choose_for
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.protocol import FunctionInfo
@@ -135,13 +135,39 @@ _OF_PLAN: Final = re.compile(r"(?:^|\s)(?:mode|from)=")
 """What the first line of a CALL has if it opens a plan."""
 
 
+_FROM: Final = re.compile(r"(?:^|\s)from=")
+"""What the first line of an action has if it uses a kept plan."""
+
+
+def with_parameters(spec: ActionSpec, info: str) -> ActionSpec:
+    """Return PLAN as it is written with a kept plan: whatever else its first line gives are values for that plan.
+
+    Which of them the kept plan takes, only the world can say. Its own goal counts if none is given.
+    """
+    taken = split(info)
+    if _FROM.search(info) is None or isinstance(taken, Mistake):
+        return spec
+    keys = [argument.key for argument in taken[1] if argument.key is not None]
+    properties: dict[str, JSON] = {name: dict(schema) for name, schema in spec.properties.items()}
+    for key in keys:
+        properties.setdefault(key, {"type": "string"})
+    return replace(spec, parameters={**spec.parameters, "properties": properties, "required": []})
+
+
+def values_for(bound: Bound) -> dict[str, JSON]:
+    """Return the values that a PLAN gives for the parameters of a kept plan."""
+    written = {name: value for name, value in bound.arguments.items() if name not in PLAN.properties}
+    passed = {name: value.text() for name, value in bound.attached.items() if name not in PLAN.properties}
+    return {**written, **passed}
+
+
 def opens_plan(info: str) -> bool:
     """Whether a CALL with this first line opens a plan under its name, as PLAN does."""
     return _OF_PLAN.search(info) is not None
 
 
 def with_goal(bound: Bound) -> Bound:
-    """Return the arguments of a PLAN that was written as a CALL: a message in prose is the plan's goal."""
+    """Return the arguments of a PLAN that was written as a CALL, or for a kept plan: a text in prose is its goal."""
     text = bound.arguments.get("plan")
     if not isinstance(text, str) or _STEPS.search(text):
         return bound
@@ -161,17 +187,19 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
         patterns=patterns_of(scope) if isinstance(scope, str) else None,
         intent=intent if isinstance(intent, int | float) else None,
     )
+    mode = str(bound.arguments.get("mode", DEFAULT_MODE))
     try:
-        check_plan(
-            text,
-            tree.registry_under(grant),
-            str(bound.arguments.get("mode", DEFAULT_MODE)),
-            exact=not tree.follows_1_3,
-        )
+        if not _is_kept(bound, text):
+            check_plan(text, tree.registry_under(grant), mode, exact=not tree.follows_1_3)
     except UsageError as error:
         return f"`PLAN` was not run: {error}"
     pending.child = free_path(tree, agent.path, str(bound.arguments.get("name", "plan")))
     return None
+
+
+def _is_kept(bound: Bound, text: str) -> bool:
+    """Whether nothing of a plan was written but the name under which it is kept."""
+    return "from" in bound.arguments and not text.strip()
 
 
 def check_plan(
@@ -197,7 +225,8 @@ def check_plan(
 
 def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
     """The fields of a plan's `spawn` record about the plan and its grant, as its PLAN requests them."""
-    way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), read_plan(text, id="plan"))
+    written = make_plan("plan", ()) if _is_kept(bound, text) else read_plan(text, id="plan")
+    way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), written)
     reason = str(bound.arguments.get("chosen", reason))
     options = {name: bound.arguments[name] for name in ("n", "rounds") if name in bound.arguments}
     if "report" in bound.arguments:

@@ -119,7 +119,8 @@ class Tree:
         self.tools: tuple[str, ...] = ()
         """The tools of the front end that the user is using."""
         self.kept: tuple[str, ...] = ()
-        """The names of the plans that people kept, which agents are told with the documentation of PLAN."""
+        """The plans that people kept, each by its name and with its parameters. Agents are told of them with the
+        documentation of PLAN."""
         self.shared = SharedState()
         self.live = LiveFolder()
         self.session = ""

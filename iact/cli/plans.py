@@ -26,7 +26,7 @@ def plan() -> None:
 
 
 @plan.command()
-@click.argument("file", required=False)
+@click.argument("words", metavar="[FILE] [KEY=VALUE]...", nargs=-1)
 @click.option("--from", "template", metavar="NAME", help="instead of a file: the name of a saved plan")
 @click.option("--goal", metavar="TEXT", help="instead of a file: a goal; a planner model writes the steps")
 @options.plan_mode
@@ -44,7 +44,7 @@ def plan() -> None:
 def run(
     settings: Settings,
     *,
-    file: str | None,
+    words: tuple[str, ...],
     template: str | None,
     goal: str | None,
     mode: PlanWay,
@@ -58,14 +58,15 @@ def run(
 ) -> int:
     """Run a plan from a JSON or YAML file, or from a goal.
 
-    The steps of a file run as written. For a goal, a planner model writes the steps.
+    The steps of a file run as written. For a goal, a planner model writes the steps. KEY=VALUE gives a value for a
+    parameter of a saved plan.
     """
     from iact.commands import plans
 
     given = {"rounds": rounds, "n": every, "concurrency": concurrency, "model": model}
     return plans.run(
         settings,
-        plans.wanted(settings, file, template=template, goal=goal),
+        plans.wanted(settings, words, template=template, goal=goal),
         mode=mode,
         options={name: value for name, value in given.items() if value is not None},
         intent=intent,
@@ -111,12 +112,13 @@ def explain(settings: Settings, *, file: str, mode: PlanWay, intent: str, as_jso
 
 
 @plan.command()
+@click.argument("name", required=False)
 @options.as_json
-def templates(settings: Settings, *, as_json: bool) -> int:
-    """List your saved plans."""
+def templates(settings: Settings, *, name: str | None, as_json: bool) -> int:
+    """List your saved plans, or describe the one called NAME: its goal, and its parameters."""
     from iact.commands import plans
 
-    return plans.templates(settings, as_json=as_json)
+    return plans.templates(settings, name, as_json=as_json)
 
 
 @plan.command()
@@ -174,9 +176,21 @@ def retry(settings: Settings, *, session: str, agent: str, step: str, as_json: b
 @options.session
 @_agent
 @click.argument("name")
+@click.option(
+    "--parameter",
+    "parameters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="leave this value of the plan open: it is given as NAME=VALUE when the plan is used",
+)
 @options.as_json
-def save(settings: Settings, *, session: str, agent: str, name: str, as_json: bool) -> int:
-    """Save a plan for `iact plan run --from`, PLAN from=NAME and the page."""
+def save(
+    settings: Settings, *, session: str, agent: str, name: str, parameters: tuple[str, ...], as_json: bool
+) -> int:
+    """Save a plan for `iact plan run --from`, PLAN from=NAME and the page.
+
+    Without --parameter, the values that could be left open are listed.
+    """
     from iact.commands import plans
 
-    return plans.save(settings, session, agent, name, as_json=as_json)
+    return plans.save(settings, session, agent, name, parameters, as_json=as_json)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +29,7 @@ from iact.core.session.plans import StepView, WrittenPlan
 from iact.core.session.policy import read_policies
 from iact.core.session.questions import undecided_since
 from iact.core.session.replay import replay
-from iact.core.session.templates import Templates
+from iact.core.session.templates import Template, Templates, read_template
 from iact.settings import Settings
 from iact.wiring import open_runtime
 
@@ -40,34 +41,73 @@ _WITHOUT_MODEL: Final = (
 )
 
 
-def wanted(settings: Settings, path: str | None, *, template: str | None, goal: str | None) -> WrittenPlan:
+def wanted(
+    settings: Settings, words: Sequence[str], *, template: str | None, goal: str | None
+) -> WrittenPlan:
     """Return the plan to run: from a file, from the saved plans, or to be written by a planner for a goal.
 
+    `words`: the file, unless the plan is from elsewhere, and values for its parameters as KEY=VALUE.
+
     Raises:
-        UsageError: it can't be read, or not exactly one source is given.
+        UsageError: it can't be read, not exactly one source is given, or a value is missing or wrong.
     """
+    rest = list(words)
+    path = rest.pop(0) if rest and template is None and goal is None else None
     if [path, template, goal].count(None) != 2:
         raise UsageError("Give exactly one of these: a FILE with a plan, --from NAME, or --goal TEXT.")
+    if any("=" not in word for word in rest):
+        if template is not None or goal is not None:
+            raise UsageError("Give exactly one of these: a FILE with a plan, --from NAME, or --goal TEXT.")
+        raise UsageError(f"{rest[0]!r} is not KEY=VALUE, a value for a parameter of the plan.")
+    values = _pairs(rest)
+
     if goal is not None:
         if not goal.strip():
             raise UsageError("The goal is empty.")
+        if values:
+            raise UsageError("A goal has no parameters. Write the values into it.")
         return WrittenPlan.of_goal(goal)
     if template is not None:
-        plan = _parse(Templates(settings.data).read(template), template)
+        plan = _parse(Templates(settings.data).filled(template, values), template)
     else:
-        plan = read(str(path), goal_alone=True)
+        plan = read(str(path), values, goal_alone=True)
     if plan.size:
         _refuse(plan.check(None).problems)  # at once, before anything is started for it
     return plan
 
 
-def read(path: str, *, goal_alone: bool = False) -> WrittenPlan:
-    """Read a plan file; - is standard input. `goal_alone`: the plan needs no steps.
+def _pairs(words: Iterable[str]) -> dict[str, str]:
+    """Values by name, from KEY=VALUE.
 
     Raises:
-        UsageError: it can't be read, or is not a plan with steps.
+        UsageError: a word is something else, or a name is there twice.
     """
-    plan = _parse(text_of(path), path)
+    found: dict[str, str] = {}
+    for word in words:
+        name, is_pair, value = word.partition("=")
+        if not is_pair or not name:
+            raise UsageError(f"{word!r} is not NAME=VALUE.")
+        if name in found:
+            raise UsageError(f"There are two values for {name!r}.")
+        found[name] = value
+    return found
+
+
+def read(path: str, values: Mapping[str, str] | None = None, *, goal_alone: bool = False) -> WrittenPlan:
+    """Read a plan file; - is standard input. `goal_alone`: the plan needs no steps.
+
+    `values`: for its parameters; None: those that it had when it was saved, so that it can be looked at.
+
+    Raises:
+        UsageError: it can't be read, is not a plan with steps, or a value is missing or wrong.
+    """
+    text = text_of(path)
+    try:
+        template = read_template(text)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    text = template.fill(template.examples() if values is None else values, name=path)
+    plan = _parse(text, path)
     if not plan.size and not goal_alone:
         raise UsageError(f"{path} has a goal and no steps. `iact plan run` lets a planner write them.")
     return plan
@@ -258,19 +298,52 @@ def _modules(settings: Settings) -> Sequence[KnownModule] | None:
 # --- saved plans, and plans of sessions --------------------------------------------------------------------------
 
 
-def templates(settings: Settings, *, as_json: bool) -> int:
-    """List the saved plans."""
-    names = Templates(settings.data).names()
+def templates(settings: Settings, name: str | None, *, as_json: bool) -> int:
+    """List the saved plans, or describe one.
+
+    Raises:
+        UsageError: there is none of this name, or it can't be used.
+    """
+    kept = Templates(settings.data)
+    if name is not None:
+        _describe(name, kept.template(name), as_json=as_json)
+        return 0
+    names = kept.names()
     if as_json:
         print(json.dumps(names))
     elif names:
-        print("\n".join(names))
+        print("\n".join(kept.lines()))
     else:
         print(
             "No plans are saved yet. Save one with `iact plan save` or in the page's plan view.",
             file=sys.stderr,
         )
     return 0
+
+
+def _describe(name: str, template: Template, *, as_json: bool) -> None:
+    if as_json:
+        parameters: list[JSON] = [
+            {
+                "name": one.name,
+                "kind": one.kind,
+                "was": one.example,
+                "default": one.default,
+                "about": one.about,
+            }
+            for one in template.parameters
+        ]
+        report = {"name": name, "goal": template.goal, "parameters": parameters}
+        print(json.dumps(report, ensure_ascii=False, indent=2))
+        return
+    print(f"{name} {template.line}".rstrip())
+    if template.goal:
+        print(template.goal)
+    for one in template.parameters:
+        was = f"it was {one.shown(one.example)}" if one.example is not None else ""
+        otherwise = f"{one.shown(one.default)} if it is left out" if one.default is not None else ""
+        facts = ", ".join(filter(None, (one.kind, was, otherwise, one.about)))
+        print(f"  {one.name}: {facts}")
 
 
 def show(settings: Settings, session: str, path: str, *, as_json: bool) -> int:
@@ -281,8 +354,33 @@ def show(settings: Settings, session: str, path: str, *, as_json: bool) -> int:
     return 0
 
 
-def save(settings: Settings, session: str, path: str, name: str, *, as_json: bool) -> int:
-    """Save a plan of a session running on the server, and print its file."""
-    answer = remote.ask_session(settings, session, {"type": "plan.save", "path": path, "name": name})
+def save(
+    settings: Settings, session: str, path: str, name: str, parameters: Sequence[str], *, as_json: bool
+) -> int:
+    """Save a plan of a session running on the server, and print its file.
+
+    `parameters`: values of the plan to leave open, as NAME=VALUE. Without any, those that could be are listed.
+    """
+    marked: dict[str, JSON] = {**_pairs(parameters)}
+    frame: remote.Frame = {"type": "plan.save", "path": path, "name": name, "parameters": marked}
+    answer = remote.ask_session(settings, session, frame)
+    if not marked:
+        offered = remote.ask_session(settings, session, {"type": "plan.offers", "path": path})
+        _tell_offers(offered.get("list"))
     print(json.dumps({"file": answer.get("file")}, ensure_ascii=False) if as_json else answer.get("file"))
     return 0
+
+
+def _tell_offers(offered: JSON) -> None:
+    """Say which values of a saved plan could be left open."""
+    pairs = (
+        [f"{one['name']}={one['value']}" for one in offered if isinstance(one, dict)]
+        if isinstance(offered, list)
+        else []
+    )
+    if pairs:
+        options = " ".join(f"--parameter {shlex.quote(pair)}" for pair in pairs)
+        print(
+            f"note: all its values are fixed. To give others when it is used, save it with some of: {options}",
+            file=sys.stderr,
+        )

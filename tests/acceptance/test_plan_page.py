@@ -66,7 +66,7 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
 
         pane.get_by_role("button", name="Save as a template").click()
         form = page.get_by_role("dialog", name="Save this plan")
-        form.get_by_role("textbox").fill("greeting")
+        form.get_by_role("textbox", name="Name", exact=True).fill("greeting")
         form.get_by_role("button", name="Save", exact=True).click()
         expect(form).to_be_hidden()
         page.keyboard.press("Control+k")

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from iact.core.errors import IactError, JournalLocked, UsageError
 from iact.core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
@@ -33,6 +33,7 @@ from iact.core.session.review import PendingRow, rows
 from iact.core.session.status import SessionState, SessionStatus
 from iact.core.session.status_watch import StatusWatcher
 from iact.core.session.store import SessionStore
+from iact.core.session.templates import OfferedValue, Template, read_template
 from iact.core.session.view import NodeView, View
 from iact.core.tree.agent import AgentState
 from iact.core.tree.live_folder import PendingChange
@@ -312,8 +313,11 @@ class FakeSession:
     def plan_text(self, path: str) -> str:
         return "goal: g\nsteps:\n- id: a\n  call: shell.run\n"
 
-    def save_plan(self, path: str, name: str) -> Path:
-        self._note("save", path, name)
+    def plan_offers(self, path: str) -> Sequence[OfferedValue]:
+        return (OfferedValue("file", "may.csv"), OfferedValue("number", "3"))
+
+    def save_plan(self, path: str, name: str, parameters: Mapping[str, str] | None = None) -> Path:
+        self._note("save", path, name, *(f"{one}={value}" for one, value in (parameters or {}).items()))
         return Path(f"/data/plans/{name}.yaml")
 
     async def begin_plan(self, text: str, *, name: str, mode: str, plan_first: bool) -> Record:
@@ -460,13 +464,24 @@ class FakeSession:
 
 
 class FakeTemplates:
-    """One kept plan."""
+    """Two kept plans, one of them with parameters."""
 
     def names(self) -> list[str]:
-        return ["weekly"]
+        return ["monthly", "weekly"]
 
-    def read(self, name: str) -> str:
-        return "steps: [{id: a, call: shell.run, params: {command: ls}}]"
+    def usable(self) -> dict[str, Template]:
+        return {"monthly": read_template(MONTHLY), "weekly": read_template(WEEKLY)}
+
+    def filled(self, name: str, values: Mapping[str, str]) -> str:
+        return self.usable()[name].fill(values, name=name)
+
+
+WEEKLY: Final = "steps: [{id: a, call: shell.run, params: {command: ls}}]"
+MONTHLY: Final = """\
+parameters: {file: may.csv, count: 3, sorted: {default: true, about: whether it is sorted}}
+goal: Say the {{count}} longest lines of {{file}}.
+steps: [{id: a, call: shell.run, params: {command: "head -n {{count}} {{file}} # {{sorted}}"}}]
+"""
 
 
 class FakeRuntime:

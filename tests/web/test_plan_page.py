@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from playwright.async_api import expect
@@ -232,11 +233,51 @@ def test_a_step_is_paused_spoken_to_cancelled_and_tried_again_from_the_page() ->
             await expect(pane.get_by_role("button", name="Try again step ports")).to_be_visible()
             assert [one for one in session.calls if one in wanted] == wanted
             await pane.get_by_role("button", name="Save as a template").click()
-            name = page.get_by_role("dialog", name="Save this plan").get_by_role("textbox")
+            form = page.get_by_role("dialog", name="Save this plan")
+            name = form.get_by_role("textbox", name="Name", exact=True)
+            await expect(name).to_be_focused()
             await name.fill("weekly")
             await name.press("Enter")
-            await expect(page.get_by_role("dialog", name="Save this plan")).to_be_hidden()
+            await expect(form).to_be_hidden()
             assert ("save", "/audit", "weekly") in session.calls
+
+    run(test)
+
+
+def test_values_of_a_plan_are_left_open_when_it_is_saved_and_given_when_it_is_run() -> None:
+    async def test() -> None:
+        session = steered()
+        async with stage(session) as scene:
+            page = await scene.page("s/audit")
+            await page.locator("#inspector-panel").get_by_role("button", name="Save as a template").click()
+            form = page.get_by_role("dialog", name="Save this plan")
+            await form.get_by_role("textbox", name="Name", exact=True).fill("monthly")
+            await form.get_by_role("checkbox", name="may.csv").check()
+            # A name that is written marks its value, too.
+            await form.get_by_role("textbox", name="Name of the value 3").fill("count")
+            await form.get_by_role("textbox", name="Another value of the plan").fill("Bremen")
+            await form.get_by_role("textbox", name="Name of the other value").fill("town")
+            await form.get_by_role("button", name="Save", exact=True).click()
+            await expect(form).to_be_hidden()
+            assert ("save", "/audit", "monthly", "file=may.csv", "count=3", "town=Bremen") in session.calls
+
+            await page.keyboard.press("Control+k")
+            await page.get_by_role("combobox").fill("monthly")
+            await page.keyboard.press("Enter")
+            form = page.get_by_role("dialog", name="Run the plan monthly")
+            await expect(form).to_contain_text("Say the {{count}} longest lines of {{file}}.")
+            await expect(form.get_by_label("file")).to_have_value("may.csv")
+            await form.get_by_label("count").fill("many")
+            await form.get_by_label("whether it is sorted").uncheck()
+            await form.get_by_role("button", name="Show the plan").click()
+            await expect(form).to_contain_text('`count` is a number, which "many" is not.')
+            await form.get_by_label("count").fill("5")
+            await form.get_by_label("file").fill("june.csv")
+            await form.get_by_label("file").press("Enter")
+            await expect(form).to_be_hidden()
+            await expect(page).to_have_url(re.compile("/monthly$"))
+            ((*_, text),) = (one for one in session.calls if one[0] == "plan")
+            assert "head -n 5 june.csv # false" in str(text)
 
     run(test)
 

@@ -44,7 +44,7 @@ FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
     "queue.remove": {"n": 1}, "calls.stop": {"path": "/"}, "pause": {"path": "/"}, "resume": {"path": "/"},
     "cancel": {"path": "/"}, "budget": {"tokens": 5}, "compress": {}, "summary": {}, "plan.start": {"path": "/p"},
     "plan.edit": {"path": "/p", "text": "{}"}, "plan.retry": {"path": "/p", "step": "a"}, "plan.text": {"path": "/p"},
-    "plan.save": {"path": "/p", "name": "kept"}, "plan.run": {"name": "kept"}, "plans": {},
+    "plan.save": {"path": "/p", "name": "kept"}, "plan.run": {"name": "kept"}, "plans": {}, "plan.offers": {"path": "/p"},
     "clear": {"call": 1, "allow": True, "digest": "0" * 16}, "question": {"n": 1}, "form.answer": {"ask": 1, "accept": False}, "intent": {"value": 2.0}, "declassify": {"path": "/"},
     "lockdown": {"value": False}, "restore": {"version": "abc"}, "timeline": {}, "files": {}, "files.changes": {},
     "files.find": {"texts": []}, "files.download": {}, "file": {"path": "a"}, "file.diff": {"path": "a"},
@@ -141,7 +141,18 @@ READING = (
     SEEING
     | OWN
     | frozenset(
-        ["plan.text", "pending", "patch", "counts", "export", "context", "module.hosts", "fork", "adopt"]
+        [
+            "plan.text",
+            "plan.offers",
+            "pending",
+            "patch",
+            "counts",
+            "export",
+            "context",
+            "module.hosts",
+            "fork",
+            "adopt",
+        ]
     )
 )
 STEERING = READING | frozenset(
@@ -231,6 +242,7 @@ LOOKS = frozenset(  # with a token that may only read
         "variables",
         "variable",
         "plan.text",
+        "plan.offers",
         "pending",
         "patch",
         "counts",

@@ -70,6 +70,37 @@ class Names(TypedDict):
     list: list[str]
 
 
+class TemplateParameter(TypedDict):
+    """What a template leaves open. `was`: its value when the template was saved; "" if it is unknown."""
+
+    name: str
+    kind: Literal["text", "number", "yes or no"]
+    was: str
+    default: str | None
+    about: str
+
+
+class TemplateRow(TypedDict):
+    name: str
+    goal: str
+    parameters: list[TemplateParameter]
+
+
+class Templates(Names):
+    """The names of all templates, and what those that can be used are for and leave open."""
+
+    templates: list[TemplateRow]
+
+
+class ParameterOffer(TypedDict):
+    name: str
+    value: str
+
+
+class ParameterOffers(TypedDict):
+    list: list[ParameterOffer]
+
+
 class PlanBegun(InSession):
     path: str
 

@@ -25,6 +25,15 @@ StepId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 TemplateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """The name of a saved plan."""
 
+TemplateValues = Annotated[
+    dict[
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,39}$")],
+        Annotated[str, StringConstraints(max_length=16_384)],
+    ],
+    Field(max_length=32),
+]
+"""Values for the parameters of a saved plan, by name."""
+
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16,64}$")]
@@ -322,23 +331,37 @@ class ShowPlan(Message):
 
 
 class SavePlan(Message):
-    """`plan.save`: keep a plan as the template `name`, for `PLAN from=NAME` and `plan.run`. The `ok` has `file`."""
+    """`plan.save`: keep a plan as the template `name`, for `PLAN from=NAME` and `plan.run`. The `ok` has `file`.
+
+    `parameters`: values of the plan that are left open, by the names under which they are given when it is used.
+    """
 
     path: AgentPath
     name: TemplateName
+    parameters: TemplateValues = {}
+
+
+class OfferParameters(Message):
+    """`plan.offers`: what could be left open if the plan `path` is saved: its files, the names in its goal, its numbers.
+
+    The `ok` has `list`, each with a `name` for the parameter, and the `value`.
+    """
+
+    path: AgentPath
 
 
 class ListPlans(Message):
-    """`plans`: the existing templates. The `ok` has `list`, their names."""
+    """`plans`: the existing templates. The `ok` has `list`, their names, and `templates`, with their `parameters`."""
 
 
 class RunPlan(Message):
     """`plan.run`: begin a plan below the root, from the template `name`. `plan_first`: it waits until it is started.
 
-    The `ok` has `path`, the plan's, and `n`.
+    `values`: for the template's parameters. The `ok` has `path`, the plan's, and `n`.
     """
 
     name: TemplateName
+    values: TemplateValues = {}
     mode: PlanWay = "static"
     plan_first: bool = False
 

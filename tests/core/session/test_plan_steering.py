@@ -486,6 +486,50 @@ def test_a_plan_is_kept_and_used_by_name(tmp_path: Path) -> None:
     replay(session.journal, verify=True)
 
 
+def test_an_agent_gives_the_values_of_a_kept_plan_beside_its_name(tmp_path: Path) -> None:
+    world = World()
+    script = replies(
+        {
+            "/": [
+                plan("goal: Look at them", "PLAN june from=weekly first=three file='june report.csv'"), "June.",
+                "```CALL july from=weekly first=four file=$july\nLook at what came in July\n```", "July.",
+                "```PLAN none from=weekly first=five\n```", "No.",
+                "```PLAN other from=weekly first=five file=a.csv last=b\n```", "No.",
+                "```PLAN alone from=weekly first=six file=six.csv\n```", "Alone.",
+            ]
+        }
+    )  # fmt: skip
+
+    async def main() -> Session:
+        async with runtime(tmp_path, script, world=world) as opened:
+            opened.templates.save("weekly", KEPT, {"first": "one", "file": "may.csv"})
+            session = await opened.open()
+            await session.upload("july", "text/plain", b"july.csv")
+            said = [(await session.ask("With my weekly plan: go")).body for _ in range(5)]
+            assert said == ["June.", "July.", "No.", "No.", "Alone."]
+            return session
+
+    session = asyncio.run(main())
+    assert [text for _, _, text in world.done] == [
+        "three", "read june report.csv", "four", "read july.csv", "six", "read six.csv",
+    ]  # fmt: skip
+    assert run_of(session, "/june").source.goal == "Look at them"
+    assert run_of(session, "/july").source.goal == "Look at what came in July"
+    assert run_of(session, "/alone").source.goal == "Look at six.csv", "its own, if no other is given"
+    assert "weekly first=… file=…" in heard(session)
+    assert 'needs values for file; write for example file="may.csv".' in heard(session)
+    assert "has no parameter 'last'; it has first, file." in heard(session)
+    replay(session.journal, verify=True)
+
+
+KEPT = """\
+goal: Look at may.csv
+steps:
+  - {id: a, call: t.write, params: {text: one}}
+  - {id: b, call: t.write, params: {text: read may.csv}, after: [a]}
+"""
+
+
 def test_a_version_is_a_decision_and_thoughts_and_streamed_steps_are_none(tmp_path: Path) -> None:
     answers = {
         "Plan the steps": FIRST,

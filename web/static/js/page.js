@@ -45,7 +45,7 @@ export class Page {
     state: (state) => this.#connectionState(state),
   });
   signIn = new SignIn(() => this.connection.open());
-  /** The names of the saved plans. @type {string[]} */ plans = [];
+  /** The saved plans. @type {import("./settings/commands.js").SavedPlan[]} */ plans = [];
   /** @type {import("./agents/controls.js").Actions} */
   actions = {
     toggle: (node) => this.attempt(this.connection.request(node.paused ? "resume" : "pause", { path: node.path })),
@@ -188,7 +188,7 @@ export class Page {
       setIntent: (value) => this.attempt(this.connection.request("intent", { value })),
       exportPage: () => this.fetchFile("export", {}),
       keepFirst: (text) => this.attempt(this.#keepFirst(text)),
-      runPlan: (name) => this.attempt(this.#runPlan(name)),
+      runPlan: (plan) => this.attempt(this.#runPlan(plan)),
     }, () => this.#askForPlans(), this.unreachable);
   }
 
@@ -540,16 +540,25 @@ export class Page {
     this.attempt(path === "/" ? this.connection.request("say", { text }) : this.connection.request("inject", { path, text, mode: "queue" }));
   }
 
-  /** Run a saved plan. It waits until the user has reviewed and started it. @param {string} name */
-  async #runPlan(name) {
-    const { path } = await this.connection.request("plan.run", { name, plan_first: true });
-    this.choose(path);
+  /**
+   * Run a saved plan, after the user has given the values that it needs. It waits until it is reviewed and started.
+   * @param {import("./settings/commands.js").SavedPlan} plan
+   */
+  async #runPlan({ name, template }) {
+    const run = async (/** @type {Record<string, string>} */ values) => {
+      const { path } = await this.connection.request("plan.run", { name, values, plan_first: true });
+      this.choose(path);
+    };
+    if (!template?.parameters.length) return run({});
+    const [{ askValues }] = await Promise.all([import("./plans/template.js"), styled("settings")]);
+    askValues(template, run);
   }
 
   /** Ask for the saved plans. */
   async #askForPlans() {
-    const { list } = await this.connection.request("plans");
-    this.plans.splice(0, this.plans.length, ...list);
+    const { list, templates } = await this.connection.request("plans");
+    const known = new Map(templates.map((template) => [template.name, template]));
+    this.plans.splice(0, this.plans.length, ...list.map((name) => ({ name, template: known.get(name) })));
   }
 
   /** Save a text as a first message. @param {string} text */

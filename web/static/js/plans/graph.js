@@ -1,7 +1,7 @@
 // The view of a plan: how it runs, its versions to step through, the steps as a layered graph and as a list, with
 // the controls for each step.
 
-import { el, part, setText, visible } from "../base/dom.js";
+import { el, part, setText, styled, visible } from "../base/dom.js";
 import { joined, plural, t } from "../base/language.js";
 import { layered, routeOf } from "./layers.js";
 import { cost } from "../agents/facts.js";
@@ -179,9 +179,9 @@ export class PlanView {
   }
 
   /** @param {string} path */
-  #keep(path) {
-    this.#form.show({ title: t("Save this plan"), label: t("Its name, for PLAN from=NAME and for the command palette: letters, digits, - and _."), value: "", send: t("Save"), rows: 1,
-      act: (name) => this.ask("plan.save", { path, name: name.trim() }) });
+  async #keep(path) {
+    const [{ savePlan }] = await Promise.all([import("./template.js"), styled("settings")]);
+    await savePlan(this.ask, path);
   }
 
   /** Forget which version was shown. */
@@ -240,7 +240,7 @@ class PlanForm {
   constructor() {
     this.#send.addEventListener("click", () => this.#submit());
     this.#text.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey || this.#text.rows === 1)) {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();
         this.#submit();
       }

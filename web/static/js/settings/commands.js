@@ -7,6 +7,7 @@ import { TABS } from "../agents/inspector.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("./palette.js").Command} Command */
+/** @typedef {{name: string, template?: import("../state/wire.d.ts").TemplateRow}} SavedPlan `template`: if it can be used */
 /**
  * @typedef {object} Page
  * @property {import("../state/store.js").Store} store
@@ -27,8 +28,8 @@ import { t } from "../base/language.js";
  * @property {(id: string|null, readonly?: boolean) => void} open
  * @property {(value: number) => void} setIntent
  * @property {() => void} exportPage
- * @property {string[]} plans names of the saved plans
- * @property {(name: string) => void} runPlan
+ * @property {SavedPlan[]} plans
+ * @property {(plan: SavedPlan) => void} runPlan
  * @property {(text: string) => void} keepFirst
  */
 
@@ -68,7 +69,7 @@ export function commandsOf(page) {
       if (store.session.id !== null) page.open(null);
       page.composer.put(text);
     } })),
-    ...page.plans.map((plan) => ({ name: t("Run the plan {plan} after you review it", { plan }), run: () => page.runPlan(plan), when: () => !store.past })),
+    ...page.plans.map((plan) => ({ name: t("Run the plan {plan} after you review it", { plan: plan.name }), run: () => page.runPlan(plan), when: () => !store.past })),
     ...INTENTS.map((words, value) => ({ name: t("Permission: {words}", { words }), run: () => page.setIntent(value), when: live })),
     ...TABS.map(([tab, label]) => ({ name: t("Details: {label}", { label }), run: () => page.inspector.reach(tab) })),
     ...store.nodes.map(({ path }) => ({ name: t("Go to {path}", { path: agentName(path) }), run: () => page.choose(path) })),

@@ -239,7 +239,7 @@
  * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How to work on the message. In every mode but `dialogue`, it is the goal of a plan, whose report is the root's reply.
  * @property {boolean} [plan_first] Whether the plan waits for a person before it begins.
- * @property {(string)[]|null} [kept] The names of the plans that people kept, if they differ from those that the session knows.
+ * @property {(string)[]|null} [kept] The plans that people kept, if they differ from those that the session knows: the name of each, and behind it the parameters for which it needs values.
  * @property {(string)[]|null} [tools] The tools of the front end that sent the message, if they differ from those that the session knows.
  * @property {boolean} [waits] Whether the message is read only after the root finishes its current answer.
  * @property {number} [client] How many characters at its beginning tell of an earlier chat that only the client knows: this program did not record it, so it may hold what others wrote.

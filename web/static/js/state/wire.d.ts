@@ -393,10 +393,6 @@ export interface NamedFilesList {
   list: Array<NamedFiles>;
 }
 
-export interface Names {
-  list: Array<string>;
-}
-
 export interface NewLink {
   link: string;
   path: string;
@@ -455,6 +451,15 @@ export interface OutputNews {
 export interface OwnSecrets {
   list: Array<string>;
   lent: Array<string>;
+}
+
+export interface ParameterOffer {
+  name: string;
+  value: string;
+}
+
+export interface ParameterOffers {
+  list: Array<ParameterOffer>;
 }
 
 export interface Patch {
@@ -728,6 +733,27 @@ export interface StateRow {
   target?: string;
 }
 
+/** What a template leaves open. `was`: its value when the template was saved; "" if it is unknown. */
+export interface TemplateParameter {
+  name: string;
+  kind: "text" | "number" | "yes or no";
+  was: string;
+  default: string | null;
+  about: string;
+}
+
+export interface TemplateRow {
+  name: string;
+  goal: string;
+  parameters: Array<TemplateParameter>;
+}
+
+/** The names of all templates, and what those that can be used are for and leave open. */
+export interface Templates {
+  list: Array<string>;
+  templates: Array<TemplateRow>;
+}
+
 export interface Text {
   text: string;
 }
@@ -855,9 +881,10 @@ export interface Requests {
   "plan.edit": { fields: {path: string; text: string}; answer: Recorded };
   "plan.retry": { fields: {path: string; step: string}; answer: Recorded };
   "plan.text": { fields: {path: string}; answer: Text };
-  "plan.save": { fields: {path: string; name: string}; answer: PlanFile };
-  "plan.run": { fields: {name: string; mode?: "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile" | "auto"; plan_first?: boolean}; answer: PlanBegun };
-  "plans": { fields: {}; answer: Names };
+  "plan.save": { fields: {path: string; name: string; parameters?: Record<string, string>}; answer: PlanFile };
+  "plan.offers": { fields: {path: string}; answer: ParameterOffers };
+  "plan.run": { fields: {name: string; values?: Record<string, string>; mode?: "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile" | "auto"; plan_first?: boolean}; answer: PlanBegun };
+  "plans": { fields: {}; answer: Templates };
   "clear": { fields: {call: number; allow: boolean; also?: Array<number>; remember?: "call" | {function: string; arguments?: Record<string, string>} | null; why?: string | null; for?: "once" | "session" | "always" | null; digest?: string | null; also_digests?: Array<string>}; answer: Recorded };
   "question": { fields: {n: number}; answer: Question };
   "form.answer": { fields: {ask: number; accept: boolean; digest?: string | null; values?: Record<string, string | boolean | number | Array<string>>}; answer: Recorded };
