@@ -110,7 +110,7 @@ def take_over(unpacked: Path, target: Path) -> None:
         room = unpack_inside.Room()
         try:
             _copy(unpacked, draft, room)
-        except unpack_inside.Refused as error:
+        except unpack_inside.UnfitPackage as error:
             raise PackagesUnavailable(f"A package is refused: {error}.") from error
 
     _make(target, fill)
@@ -122,7 +122,7 @@ def _copy(source: Path, target: Path, room: unpack_inside.Room) -> None:
         for name in folders:
             room.take_file()
             if stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
-                raise unpack_inside.Refused("it has a link in it")
+                raise unpack_inside.UnfitPackage("it has a link in it")
             (copies / name).mkdir()
             (copies / name).chmod(0o755)
 
@@ -131,11 +131,11 @@ def _copy(source: Path, target: Path, room: unpack_inside.Room) -> None:
             try:
                 descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
             except OSError as error:
-                raise unpack_inside.Refused("it has something in it that is no file") from error
+                raise unpack_inside.UnfitPackage("it has something in it that is no file") from error
             with open(descriptor, "rb") as content:
                 kind = os.fstat(descriptor)
                 if not stat.S_ISREG(kind.st_mode) or kind.st_nlink != 1:
-                    raise unpack_inside.Refused("it has something in it that is no file")
+                    raise unpack_inside.UnfitPackage("it has something in it that is no file")
                 room.take(kind.st_size)
                 with (copies / name).open("xb") as copy:
                     shutil.copyfileobj(content, copy)

@@ -41,7 +41,7 @@ _SCRIPT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TARGET: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 
 
-class Refused(Exception):
+class UnfitPackage(Exception):
     """A wheel has something in it that no wheel needs; the message says what."""
 
 
@@ -56,33 +56,33 @@ class Room:
         """Use up bytes.
 
         Raises:
-            Refused: there are not as many left.
+            UnfitPackage: there are not as many left.
         """
         self.bytes -= count
         if self.bytes < 0:
-            raise Refused(f"the packages have more than {MOST_BYTES >> 20} MiB in them")
+            raise UnfitPackage(f"the packages have more than {MOST_BYTES >> 20} MiB in them")
 
     def take_file(self) -> None:
         """Use up one file.
 
         Raises:
-            Refused: none is left.
+            UnfitPackage: none is left.
         """
         self.files -= 1
         if self.files < 0:
-            raise Refused(f"the packages have more than {MOST_FILES} files in them")
+            raise UnfitPackage(f"the packages have more than {MOST_FILES} files in them")
 
 
 def needs(wheel: Path) -> dict[str, object]:
     """The name, the version and the dependencies of a wheel, as its metadata says.
 
     Raises:
-        Refused: it has no metadata that can be read.
+        UnfitPackage: it has no metadata that can be read.
     """
     with _opened(wheel) as archive:
         found = [one for one in archive.infolist() if one.filename.endswith(".dist-info/METADATA")]
         if len(found) != 1 or found[0].file_size > _METADATA:
-            raise Refused("it has no metadata that can be read")
+            raise UnfitPackage("it has no metadata that can be read")
         with archive.open(found[0]) as source:
             text = source.read(_METADATA).decode("utf-8", "replace")
     head = HeaderParser().parsestr(text)
@@ -94,13 +94,13 @@ def unpack(wheel: Path, site: Path, room: Room) -> None:
     """Unpack a wheel into `site`, as far as Python needs it.
 
     Raises:
-        Refused: it has more in it than files, or more than there is room for.
+        UnfitPackage: it has more in it than files, or more than there is room for.
     """
     with _opened(wheel) as archive:
         entries = archive.infolist()
         names = [one.filename for one in entries]
         if len(set(names)) != len(names):
-            raise Refused("it has a name twice")
+            raise UnfitPackage("it has a name twice")
         for entry in entries:
             place = _place_of(entry)
             if place is not None:
@@ -112,24 +112,24 @@ def _opened(wheel: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(wheel)
     except (OSError, zipfile.BadZipFile, ValueError) as error:
-        raise Refused("it is damaged") from error
+        raise UnfitPackage("it is damaged") from error
 
 
 def _place_of(entry: zipfile.ZipInfo) -> tuple[str, ...] | None:
     """Where a file belongs below the site; None for what is not needed.
 
     Raises:
-        Refused: it is not a plain file, or belongs nowhere.
+        UnfitPackage: it is not a plain file, or belongs nowhere.
     """
     name = entry.filename
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or entry.flag_bits & 0x1:
-        raise Refused(f"{name[:100]!r} is neither a file nor a folder")
+        raise UnfitPackage(f"{name[:100]!r} is neither a file nor a folder")
 
     parts = name.removesuffix("/").split("/")
     outside = any(part in ("", ".", "..") for part in parts) or "\\" in name or "\0" in name or ":" in name
     if outside or len(name) > _LONGEST_PATH:
-        raise Refused(f"{name[:100]!r} is not a place in the package")
+        raise UnfitPackage(f"{name[:100]!r} is not a place in the package")
 
     if name.endswith("/") or kind == stat.S_IFDIR:
         return None
@@ -155,7 +155,7 @@ def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, place: Path, room: 
                 target.write(chunk)
         place.chmod(0o755 if runs else 0o644)
     except (OSError, zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise Refused(f"{entry.filename[:100]!r} can't be unpacked") from error
+        raise UnfitPackage(f"{entry.filename[:100]!r} can't be unpacked") from error
 
 
 def _add_scripts(site: Path, wheel: Path, room: Room) -> None:
@@ -164,7 +164,7 @@ def _add_scripts(site: Path, wheel: Path, room: Room) -> None:
         script = site / "bin" / name
         match = _TARGET.fullmatch(target.partition("[")[0].strip())
         if match is None or not _SCRIPT.fullmatch(name):
-            raise Refused(f"its program {name[:100]!r} can't be read")
+            raise UnfitPackage(f"its program {name[:100]!r} can't be read")
         module, function = match.groups()
         text = (
             "#!/usr/bin/python3\nimport sys\n"
@@ -184,7 +184,7 @@ def _scripts_of(wheel: Path) -> Iterator[tuple[str, str]]:
         if not found:
             return
         if found[0].file_size > _METADATA:
-            raise Refused("the list of its programs is too long")
+            raise UnfitPackage("the list of its programs is too long")
         with archive.open(found[0]) as source:
             text = source.read(_METADATA).decode("utf-8", "replace")
 
@@ -193,7 +193,7 @@ def _scripts_of(wheel: Path) -> Iterator[tuple[str, str]]:
     try:
         listed.read_string(text)
     except configparser.Error as error:
-        raise Refused("the list of its programs can't be read") from error
+        raise UnfitPackage("the list of its programs can't be read") from error
     if listed.has_section("console_scripts"):
         yield from listed.items("console_scripts")
 
@@ -210,7 +210,7 @@ def answer(asked: Mapping[str, object], workspace: Path) -> dict[str, object]:
         room = Room()
         for name in names:
             unpack(workspace / WHEELS / name, workspace / SITE, room)
-    except Refused as error:
+    except UnfitPackage as error:
         return {"refused": f"{Path(name).name[:200]}: {error}"}
     return {}
 

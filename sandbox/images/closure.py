@@ -138,7 +138,7 @@ def on_host(wheel: Path) -> Mapping[str, object]:
     """A `Read` for wheels that a person named, for an image of theirs. Reads metadata, and unpacks nothing."""
     try:
         return unpack_inside.needs(wheel)
-    except unpack_inside.Refused as error:
+    except unpack_inside.UnfitPackage as error:
         return {"refused": f"{wheel.name}: {error}"}
 
 

@@ -79,7 +79,7 @@ HOSTILE: Final[dict[str, Entries]] = {
 def test_no_archive_puts_anything_but_plain_files_into_its_folder(tmp_path: Path, what: str) -> None:
     site = tmp_path / "deep" / "site"
     site.mkdir(parents=True)
-    with pytest.raises(unpack_inside.Refused):
+    with pytest.raises(unpack_inside.UnfitPackage):
         unpack_inside.unpack(wheel(tmp_path, HOSTILE[what]), site, unpack_inside.Room())
     for path in site.rglob("*"):
         assert stat.S_IFMT(path.lstat().st_mode) in (stat.S_IFREG, stat.S_IFDIR)
@@ -90,7 +90,7 @@ def test_no_archive_puts_anything_but_plain_files_into_its_folder(tmp_path: Path
 def test_a_name_twice_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate"):
         file = wheel(tmp_path, [("twice.py", b"a"), ("twice.py", b"b")])
-    with pytest.raises(unpack_inside.Refused, match="a name twice"):
+    with pytest.raises(unpack_inside.UnfitPackage, match="a name twice"):
         unpack_inside.unpack(file, tmp_path / "site", unpack_inside.Room())
 
 
@@ -100,7 +100,7 @@ def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
     content = file.read_bytes()
     assert content.count(struct.pack("<L", 1_000_000)) == 2
     file.write_bytes(content.replace(struct.pack("<L", 1_000_000), struct.pack("<L", 10)))
-    with pytest.raises(unpack_inside.Refused):
+    with pytest.raises(unpack_inside.UnfitPackage):
         unpack_inside.unpack(file, tmp_path / "site", unpack_inside.Room())
 
 
