@@ -272,7 +272,7 @@ def test_the_embedded_model_solves_a_task(stage: Stage, tmp_path: Path) -> None:
     product = stage.product(IACT_EMBEDDED="1.5b")
     (tmp_path / "tasks.py").write_text(TASKS, encoding="utf-8")
     [sample] = evaluate(product, "tasks.py@embedded", folder=tmp_path).values()
-    assert "embedded" in str(link(sample, "model"))
+    assert "small model on board" in str(link(sample, "model"))
     assert link(sample, "status") == "ok"
     assert int(str(link(sample, "completion_tokens"))) > 0
     assert sample.output.completion.strip()
