@@ -75,7 +75,7 @@ _PLAN_BELOW: Final = re.compile(r"\s*(?:goal|steps)[ \t]*:")
 _CALLED: Final = re.compile(r"\bCALL(?:_ASYNC)?[ \t]+(?:name=)?[\"']?([A-Za-z][\w-]*)")
 
 _NAMED: Final = re.compile(
-    r"(?P<head>[A-Za-z]\w*)(?:[ \t]*[.:/][ \t]*|[ \t]+)(?P<tail>[A-Za-z]\w*)(?:[ \t(]+(?P<rest>\S.*))?"
+    r"(?P<owner>[A-Za-z]\w*)(?:[ \t]*[.:/][ \t]*|[ \t]+)(?P<tail>[A-Za-z]\w*)(?:[ \t(]+(?P<rest>\S.*))?"
 )
 _UNKNOWN: Final = re.compile(r"(?P<name>[A-Z][A-Z_]{2,}|[A-Za-z]\w*\.[A-Za-z]\w*)[ \t]+\w+=\S.*")
 
@@ -323,7 +323,7 @@ def _named_almost(line: str, registry: Registry) -> str:
     found = _NAMED.fullmatch(line)
     if found is None:
         return ""
-    name = f"{found['head']}.{found['tail']}".lower()
+    name = f"{found['owner']}.{found['tail']}".lower()
     rest = (found["rest"] or "").split()
     is_sentence = len(rest) > _MEANT or (len(rest) > _FEW and _ENDS_SENTENCE.fullmatch(line) is not None)
     return "" if is_sentence or name not in registry else name
@@ -331,7 +331,7 @@ def _named_almost(line: str, registry: Registry) -> str:
 
 def _is_in_capitals(line: str) -> bool:
     found = _NAMED.fullmatch(line)
-    return found is not None and found["head"].isupper() and found["tail"].isupper()
+    return found is not None and found["owner"].isupper() and found["tail"].isupper()
 
 
 def _without_marks(line: str) -> str:
