@@ -186,10 +186,12 @@ def read_template(text: str) -> Template:
     Raises:
         PlanError: it is not a plan, or its parameters can't be used.
     """
-    data = read_written(text)
-    if not isinstance(data, dict) or "parameters" not in data:
-        form = read_form(text)
-        return Template(text, goal=form.goal)
+    try:
+        data = read_written(text)
+        if not isinstance(data, dict) or "parameters" not in data:
+            return Template(text, goal=read_form(text).goal)
+    except PlanError as error:
+        raise PlanError(f"{error}.") from error  # theirs are parts of sentences, ours are whole
 
     try:
         forms = _ParametersForm.model_validate(data).parameters
@@ -209,7 +211,11 @@ def read_template(text: str) -> Template:
     template = Template(text, tuple(_parameter(name, form) for name, form in forms.items()))
     # A plan whose steps can't be read with any values can't be read with these.
     stand_ins = {parameter.name: _any_value(parameter) for parameter in template.parameters}
-    read_form(template.fill(stand_ins, name="plan"))
+    filled = template.fill(stand_ins, name="plan")
+    try:
+        read_form(filled)
+    except PlanError as error:
+        raise PlanError(f"{error}.") from error
     goal = plan.get("goal")
     return dataclasses.replace(template, goal=goal if isinstance(goal, str) else "")
 

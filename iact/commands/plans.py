@@ -105,8 +105,7 @@ def read(path: str, values: Mapping[str, str] | None = None, *, goal_alone: bool
     try:
         template = read_template(text)
     except UsageError as error:
-        said = str(error)
-        raise UsageError(f"{path}: {said}" if said.endswith((".", "…")) else f"{path}: {said}.") from error
+        raise UsageError(f"{path}: {error}") from error
     text = template.fill(template.examples() if values is None else values, name=path)
     plan = _parse(text, path)
     if not plan.size and not goal_alone:
