@@ -23,7 +23,7 @@ def test_a_model_that_reads_its_context_finds_out_how_to_write_a_table(stage: St
         said.append(request)
         newest = request.last
         if "You are agent /, called by the user.\n" in newest:
-            assert "`sql` query data files" in newest, "it is only named"
+            assert "`sql.query <statement> …` query data files" in newest
             assert "sql.run" not in newest
             return "```HELP sql\n```"
         if newest.startswith("The module `sql`"):
