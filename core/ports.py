@@ -776,6 +776,9 @@ WantedScope = Literal["", "person", "project", "session"]
 StatementOrigin = Literal["said", "remembered"]
 """How a statement came: in a person's message that an agent has read, or by an agent's REMEMBER."""
 
+LONGEST_STATEMENT: Final = 240
+"""The most characters of a statement, no matter who makes it; about 60 tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewStatement:

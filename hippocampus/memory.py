@@ -19,6 +19,7 @@ from typing import Final
 
 from iact.core.errors import IactError, MemoryUnavailable
 from iact.core.ports import (
+    LONGEST_STATEMENT,
     Clock,
     Embedder,
     MemoryDetails,
@@ -33,7 +34,7 @@ from iact.hippocampus.jobs import Note
 from iact.hippocampus.lifecycle import OpenStore, StoreOpener
 from iact.hippocampus.ranking import Weights
 from iact.hippocampus.reader import Wanted
-from iact.hippocampus.statement import LONGEST, MemoryScope, Statement, readable
+from iact.hippocampus.statement import MemoryScope, Statement, readable
 from iact.hippocampus.store import ChromaStore
 from iact.hippocampus.upkeep import Journals, Upkeep
 from iact.hippocampus.worker import Worker
@@ -241,9 +242,9 @@ class Hippocampus:
     async def edit(self, user: str, identity: str, text: str) -> None:
         """See `core.ports.Memory`."""
         line = " ".join(text.split())
-        if not line or len(line) > LONGEST:
+        if not line or len(line) > LONGEST_STATEMENT:
             raise MemoryUnavailable(
-                f"A memory must have 1 to {LONGEST} characters, and this text has {len(line)}. To "
+                f"A memory must have 1 to {LONGEST_STATEMENT} characters, and this text has {len(line)}. To "
                 "remove a memory, forget it."
             )
         await self._upkeep.edit(user, identity, line)

@@ -21,9 +21,6 @@ from iact.hippocampus.words import subject_of
 Metadata: TypeAlias = Mapping[str, str | int | float | bool]
 """The data that a vector store keeps with a text: flat, no lists."""
 
-LONGEST: Final = 240
-"""The most characters of a statement that a person writes."""
-
 _KINDS: Final[frozenset[str]] = frozenset(get_args(StatementKind))
 _SEPARATOR: Final = "\x1f"
 _FORGETS: Final = re.compile(r"^(?:please |bitte )?(?:forget|vergiss)\b", re.IGNORECASE)

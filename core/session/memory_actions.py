@@ -7,6 +7,7 @@ from typing import Final
 
 from iact.core.errors import MemoryUnavailable
 from iact.core.language.grammar import Bound
+from iact.core.ports import LONGEST_STATEMENT
 from iact.core.session.live import Live
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
@@ -14,14 +15,14 @@ from iact.core.session.session_memory import SessionMemory
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.interpret import argument_text
 from iact.core.tree.kept_memory import kept_by
-from iact.core.tree.statements import LONGEST, statements_kept
+from iact.core.tree.statements import statements_kept
 
 _KEPT: Final = 4_000
 """How many characters one REMEMBER can hold."""
 
 _NO_STATEMENT: Final = (
     "`REMEMBER` keeps statements: what somebody wants, what was decided, what is so, or what was learnt, in a sentence of "
-    f"at most {LONGEST} characters. An order to an agent is none."
+    f"at most {LONGEST_STATEMENT} characters. An order to an agent is none."
 )
 """What an agent reads whose text makes no statement."""
 

@@ -15,10 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from iact.core.ports import StatementKind
-
-LONGEST: Final = 240
-"""The most characters of one statement; about 60 tokens."""
+from iact.core.ports import LONGEST_STATEMENT, StatementKind
 
 _SHORTEST: Final = 8
 """The fewest characters of one statement."""
@@ -51,7 +48,7 @@ def statements_kept(text: str, kind: StatementKind) -> tuple[Clause, ...]:
         for sentence in _sentences(_own_words(text))
         if not is_order(sentence) and len(sentence) >= _SHORTEST // 2
     ]
-    return tuple(clause for clause in found if len(clause.text) <= LONGEST)[:_MOST]
+    return tuple(clause for clause in found if len(clause.text) <= LONGEST_STATEMENT)[:_MOST]
 
 
 def is_order(text: str) -> bool:
@@ -120,7 +117,7 @@ def _clauses(sentence: str) -> Iterator[Clause]:
         clause = _INTRODUCTION.sub("", part)
         plain = _plain(clause)
         kind = _kind_of(plain)
-        fits = _SHORTEST <= len(clause) <= LONGEST
+        fits = _SHORTEST <= len(clause) <= LONGEST_STATEMENT
         if kind is not None and fits and not is_order(plain) and not _PASSING.search(plain):
             yield Clause(_as_sentence(clause), kind, _withdraws(clause))
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from iact.core.tree.statements import LONGEST, is_order, statements_in, statements_kept
+from iact.core.ports import LONGEST_STATEMENT
+from iact.core.tree.statements import is_order, statements_in, statements_kept
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,6 @@ def test_orders() -> None:
 @given(some.text(alphabet="I prefer tabs, and we no longer ;.!?\n`>-’ü", max_size=400))
 def test_any_text_makes_few_short_statements(text: str) -> None:
     for clause in (*statements_in(text), *statements_kept(text, "fact")):
-        assert len(clause.text) <= LONGEST + 1
+        assert len(clause.text) <= LONGEST_STATEMENT + 1
         assert "\n" not in clause.text
     assert len(statements_in(text)) <= 12
