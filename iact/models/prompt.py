@@ -54,9 +54,10 @@ def _result(function: str, text: str, number: int, status: int | None = 0) -> st
 
 
 _TALK: Final = (
-    _asked("Good evening!", first=True),
+    _asked("Guten Abend!", first=True),
     _said(
-        "Good evening! I can run commands, read and write files, and write and run small programs. What shall I do?"
+        "Guten Abend! Ich kann Befehle ausführen, Dateien lesen und schreiben, und kleine Programme schreiben und "
+        "ausführen. Was soll ich tun?"
     ),
 )
 
@@ -68,7 +69,7 @@ _COMMAND: Final = (
 )
 
 _PROGRAM: Final = (
-    _asked("Write a program dice.py that rolls a die three times, and run it"),
+    _asked("Write a program dice.py that rolls a die three times, and run it", first=True),
     _said(
         "```files.write path=dice.py\nimport random\n\nfor _ in range(3):\n    print(random.randint(1, 6))\n```\n\n"
         "```shell.run\npython3 dice.py\n```"
@@ -100,15 +101,32 @@ _FILE: Final = (
 )
 
 _TABLE: Final = (
-    _asked("Was ist der höchste Preis in items.csv, und von was?"),
+    _asked("What is the highest price in items.csv, and of what?", first=True),
+    _said("```shell.run\nhead -n 3 items.csv\n```"),
+    ChatMessage("user", _result("shell.run", "item,price\nchair,31\nlamp,49.5", 4)),
     _said(
-        "```shell.run\npython3 - <<'END'\nimport csv\n\nrows = list(csv.DictReader(open('items.csv')))\nprint(rows[0].keys())\n"
+        "```shell.run\npython3 - <<'END'\nimport csv\n\nrows = list(csv.DictReader(open('items.csv')))\n"
         "best = max(rows, key=lambda row: float(row['price']))\nprint(best)\nEND\n```"
     ),
-    ChatMessage(
-        "user", _result("shell.run", "dict_keys(['item', 'price'])\n{'item': 'lamp', 'price': '49.5'}", 4)
+    ChatMessage("user", _result("shell.run", "{'item': 'lamp', 'price': '49.5'}", 5)),
+    _said("The highest price is 49.5, for the lamp."),
+)
+
+_REPAIR: Final = (
+    _asked("area.py stops with an error. Repair it and run it.", first=True),
+    _said("```files.read path=area.py\n```"),
+    ChatMessage("user", _result("files.read", "width = 3\nhight = 4\nprint(width * height)", 6, None)),
+    _said(
+        "```files.write path=area.py\nwidth = 3\nheight = 4\nprint(width * height)\n```\n\n"
+        "```shell.run\npython3 area.py\n```"
     ),
-    _said("Der höchste Preis ist 49,50, für die Lampe (lamp)."),
+    ChatMessage(
+        "user",
+        _result("files.write", "Replaced area.py, 43 bytes.", 7, None)
+        + "\n\n"
+        + _result("shell.run", "12", 8),
+    ),
+    _said("The name `height` was misspelt. I corrected it, and `area.py` prints 12."),
 )
 
 _CHILD: Final = (
@@ -180,18 +198,19 @@ STATIC: Final = StaticPrompt(
     # Answers in words and actions alternate, and what stands last is imitated most.
     examples=(
         *_TALK,
-        *_PROGRAM,
         *_CHILD,
-        *_TABLE,
         *_FILE,
-        *_KNOWLEDGE,
         *_SUM,
+        *_KNOWLEDGE,
+        *_REPAIR,
         *_COMMAND,
         *_WEEK,
         *_MACHINE,
         *_LETTER,
+        *_TABLE,
         *_TEXT,
         *_SAYING,
+        *_PROGRAM,
         *_TALE,
     ),
 )
