@@ -39,9 +39,9 @@ _STATE: Final = "(state) time: 2026-03-02 09:10 UTC; files, newest first: trip.t
 a poem becomes one more file."""
 
 
-def _asked(text: str, *, first: bool = False) -> ChatMessage:
+def _asked(text: str) -> ChatMessage:
     message = labels.message("the user", text, {})
-    return ChatMessage("user", f"{_OPENING}\n\n{message}\n\n{_STATE}" if first else message)
+    return ChatMessage("user", f"{_OPENING}\n\n{message}\n\n{_STATE}")
 
 
 def _said(text: str) -> ChatMessage:
@@ -54,22 +54,21 @@ def _result(function: str, text: str, number: int, status: int | None = 0) -> st
 
 
 _TALK: Final = (
-    _asked("Guten Abend!", first=True),
+    _asked("Good evening!"),
     _said(
-        "Guten Abend! Ich kann Befehle ausführen, Dateien lesen und schreiben, und kleine Programme schreiben und "
-        "ausführen. Was soll ich tun?"
+        "Good evening! I can run commands, read and write files, and write and run small programs. What shall I do?"
     ),
 )
 
 _COMMAND: Final = (
-    _asked("Wie groß ist der Ordner /var/log?", first=True),
+    _asked("Wie groß ist der Ordner /var/log?"),
     _said("```shell.run\ndu -sh /var/log\n```"),
     ChatMessage("user", _result("shell.run", "3.4M\t/var/log", 1)),
     _said("Der Ordner /var/log belegt 3,4 MB."),
 )
 
 _PROGRAM: Final = (
-    _asked("Write a program dice.py that rolls a die three times, and run it", first=True),
+    _asked("Write a program dice.py that rolls a die three times, and run it"),
     _said(
         "```files.write path=dice.py\nimport random\n\nfor _ in range(3):\n    print(random.randint(1, 6))\n```\n\n"
         "```shell.run\npython3 dice.py\n```"
@@ -84,9 +83,9 @@ _PROGRAM: Final = (
 )
 
 _KNOWLEDGE: Final = (
-    _asked("¿Quién pintó el Guernica?", first=True),
+    _asked("¿Quién pintó el Guernica?"),
     _said("El Guernica lo pintó Pablo Picasso, en 1937."),
-    _asked("Why does ice float?", first=True),
+    _asked("Why does ice float?"),
     _said(
         "Because water expands when it freezes. Its molecules form a lattice with more space between them, so ice is "
         "less dense than the water around it."
@@ -101,32 +100,15 @@ _FILE: Final = (
 )
 
 _TABLE: Final = (
-    _asked("What is the highest price in items.csv, and of what?", first=True),
-    _said("```shell.run\nhead -n 3 items.csv\n```"),
-    ChatMessage("user", _result("shell.run", "item,price\nchair,31\nlamp,49.5", 4)),
+    _asked("Was ist der höchste Preis in items.csv, und von was?"),
     _said(
-        "```shell.run\npython3 - <<'END'\nimport csv\n\nrows = list(csv.DictReader(open('items.csv')))\n"
+        "```shell.run\npython3 - <<'END'\nimport csv\n\nrows = list(csv.DictReader(open('items.csv')))\nprint(rows[0].keys())\n"
         "best = max(rows, key=lambda row: float(row['price']))\nprint(best)\nEND\n```"
     ),
-    ChatMessage("user", _result("shell.run", "{'item': 'lamp', 'price': '49.5'}", 5)),
-    _said("The highest price is 49.5, for the lamp."),
-)
-
-_REPAIR: Final = (
-    _asked("area.py stops with an error. Repair it and run it.", first=True),
-    _said("```files.read path=area.py\n```"),
-    ChatMessage("user", _result("files.read", "width = 3\nhight = 4\nprint(width * height)", 6, None)),
-    _said(
-        "```files.write path=area.py\nwidth = 3\nheight = 4\nprint(width * height)\n```\n\n"
-        "```shell.run\npython3 area.py\n```"
-    ),
     ChatMessage(
-        "user",
-        _result("files.write", "Replaced area.py, 43 bytes.", 7, None)
-        + "\n\n"
-        + _result("shell.run", "12", 8),
+        "user", _result("shell.run", "dict_keys(['item', 'price'])\n{'item': 'lamp', 'price': '49.5'}", 4)
     ),
-    _said("The name `height` was misspelt. I corrected it, and `area.py` prints 12."),
+    _said("Der höchste Preis ist 49,50, für die Lampe (lamp)."),
 )
 
 _CHILD: Final = (
@@ -140,14 +122,14 @@ _CHILD: Final = (
 )
 
 _TEXT: Final = (
-    _asked("Write a little rhyme about a cat.", first=True),
+    _asked("Write a little rhyme about a cat."),
     _said(
         "A cat upon the garden wall\nhas seen the leaves of autumn fall.\nShe blinks, and stretches in the sun,\nand sleeps until the day is done."
     ),
 )
 
 _TALE: Final = (
-    _asked("Write a short story about an old clock.", first=True),
+    _asked("Write a short story about an old clock."),
     _said(
         "An old clock stood in the hall and had been silent for years. One night a child wound it up, out of curiosity. "
         "Since then the house wakes up again with its strokes."
@@ -162,7 +144,7 @@ _SUM: Final = (
 )
 
 _MACHINE: Final = (
-    _asked("Which shell does your sandbox have, and since when is it running?", first=True),
+    _asked("Which shell does your sandbox have, and since when is it running?"),
     _said("```shell.run\nbash --version | head -n 1\nuptime -p\n```"),
     ChatMessage(
         "user",
@@ -172,14 +154,14 @@ _MACHINE: Final = (
 )
 
 _WEEK: Final = (
-    _asked("Die wievielte Woche des Jahres haben wir?", first=True),
+    _asked("Die wievielte Woche des Jahres haben wir?"),
     _said("```shell.run\ndate +%V\n```"),
     ChatMessage("user", _result("shell.run", "31", 7)),
     _said("Wir haben die 31. Woche des Jahres."),
 )
 
 _LETTER: Final = (
-    _asked("Escribe una nota para los vecinos: el sábado hay una fiesta.", first=True),
+    _asked("Escribe una nota para los vecinos: el sábado hay una fiesta."),
     _said(
         "Queridos vecinos:\n\nEl sábado celebramos una fiesta y puede haber un poco de ruido. ¡Están todos invitados!\n\n"
         "Un saludo"
@@ -187,9 +169,9 @@ _LETTER: Final = (
 )
 
 _SAYING: Final = (
-    _asked("Translate to French: The shop opens at nine.", first=True),
+    _asked("Translate to French: The shop opens at nine."),
     _said("Le magasin ouvre à neuf heures."),
-    _asked("Übersetze ins Spanische: Die Katze schläft.", first=True),
+    _asked("Übersetze ins Spanische: Die Katze schläft."),
     _said("El gato duerme."),
 )
 
@@ -199,17 +181,16 @@ STATIC: Final = StaticPrompt(
     examples=(
         *_TALK,
         *_CHILD,
-        *_FILE,
-        *_SUM,
+        *_TABLE,
         *_KNOWLEDGE,
-        *_REPAIR,
         *_COMMAND,
+        *_LETTER,
         *_WEEK,
         *_MACHINE,
-        *_LETTER,
-        *_TABLE,
         *_TEXT,
+        *_SUM,
         *_SAYING,
+        *_FILE,
         *_PROGRAM,
         *_TALE,
     ),
