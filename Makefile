@@ -50,11 +50,12 @@ unit: | .venv
 	@$(PY) -m pytest $(BESIDE) $(or $(ARGS),-m "not slow" $(TESTS))
 
 # The rest of the tests, which the continuous build plays behind `make test`: tests/slow.py says which, and why. Those of the
-# model on board come last, with nothing beside them.
+# model on board come last, with nothing beside them; then it plays 20 tasks, which are compared with the last figures.
 test-slow: setup-test
 	@$(BOOT) model
 	@$(PY) -m pytest $(BESIDE) -m "slow and not board" $(TESTS)
 	@$(PY) -m pytest -m board tests/acceptance tests/iact
+	@$(PY) -m benchmarks.board
 
 # Before a release, and where time allows: the suites that IACT_TEST_SCALE multiplies, with 16 times the rounds (then all
 # of the hostile commands go through the whole product), the ratios of costs, and both fuzzers for MINUTES each: the shell

@@ -11,7 +11,7 @@ import os
 import resource
 import tempfile
 import time
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.everyday.play import Outcome, Request, play, requests
@@ -36,12 +36,18 @@ async def _play(chosen: list[Request], data: Path, *, show: bool) -> list[Outcom
     return outcomes
 
 
-def _table(outcomes: list[Outcome], name: str, keys: list[str]) -> None:
-    asked = Counter(keys)
-    right = Counter(key for key, outcome in zip(keys, outcomes, strict=True) if not outcome.wrong)
-    print(f"\n| {name} | right | asked |\n|---|---|---|")
-    for key, count in asked.items():
-        print(f"| {key} | {right[key]} | {count} |")
+def _table(outcomes: list[Outcome], name: str, key_of: Callable[[Request], str]) -> None:
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(key_of(outcome.request), []).append(outcome)
+
+    print(f"\n| {name} | right | asked | seconds | tokens read | written |\n|---|---|---|---|---|---|")
+    for key, group in groups.items():
+        right = sum(not outcome.wrong for outcome in group)
+        seconds = sum(outcome.seconds for outcome in group)
+        read = sum(outcome.prompt_tokens - outcome.cached_tokens for outcome in group)
+        written = sum(outcome.written_tokens for outcome in group)
+        print(f"| {key} | {right} | {len(group)} | {seconds:.0f} | {read:,} | {written:,} |")
 
 
 def main() -> None:
@@ -64,8 +70,8 @@ def main() -> None:
 
     right = sum(not outcome.wrong for outcome in outcomes)
     print(f"\n{right} of {len(outcomes)} requests ended right.")
-    _table(outcomes, "language", [outcome.request.language for outcome in outcomes])
-    _table(outcomes, "kind", [outcome.request.kind for outcome in outcomes])
+    _table(outcomes, "language", lambda request: request.language)
+    _table(outcomes, "kind", lambda request: request.kind)
     read = sum(outcome.prompt_tokens - outcome.cached_tokens for outcome in outcomes)
     print(
         f"\n{sum(outcome.turns for outcome in outcomes)} turns, {sum(outcome.misread for outcome in outcomes)} replies "

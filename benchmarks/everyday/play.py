@@ -18,14 +18,11 @@ _PLACE: Final = Path(__file__).with_name("requests.toml")
 _WORDS_OF_FAILURE: Final = "I am the small model on board, and I did not manage this"
 
 
-class Request(BaseModel):
-    """One request, and how it must end."""
+class Ending(BaseModel):
+    """How something that is asked must end."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Literal["en", "de", "es"]
-    kind: str
-    text: str
     reply: tuple[str, ...]
     """Patterns that must all be found in the answer."""
     ran: tuple[str, ...] = ()
@@ -38,6 +35,14 @@ class Request(BaseModel):
     """False: nothing may be called."""
     calls: bool = False
     """True: a child must have been called."""
+
+
+class Request(Ending):
+    """One request, and how it must end."""
+
+    language: Literal["en", "de", "es"]
+    kind: str
+    text: str
 
 
 class Outcome(BaseModel):
@@ -84,52 +89,46 @@ async def play(runtime: Runtime, request: Request) -> Outcome:
         answer = ""
     seconds = time.monotonic() - started
     records = list(session.records())
-    turns = [record for record in records if record.kind == "turn"]
-    usages = [_usage(record) for record in turns]
+    usage = session.view.usage
     outcome = Outcome(
         request=request,
         wrong=judge(request, answer, records, workspace),
-        turns=len(turns),
+        turns=session.view.model_calls,
         seconds=round(seconds, 1),
-        misread=sum("was not run" in record.body for record in records if record.kind != "turn"),
+        misread=misread(records),
         answer=answer,
-        prompt_tokens=sum(usage[0] for usage in usages),
-        cached_tokens=sum(usage[1] for usage in usages),
-        written_tokens=sum(usage[2] for usage in usages),
+        prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
+        written_tokens=usage.completion_tokens,
     )
     await runtime.close(session.id)
     return outcome
 
 
-def judge(request: Request, answer: str, records: Sequence[Record], workspace: Path) -> str:
-    """What is wrong with how a request ended, or ""."""
+def judge(ending: Ending, answer: str, records: Sequence[Record], workspace: Path) -> str:
+    """What is wrong with how it ended, or ""."""
     results = [record for record in records if record.kind == "result"]
     called = any(record.kind == "spawn" and record.agent != "/" for record in records)
     if answer.startswith(_WORDS_OF_FAILURE):
         return "it gave up"
-    for pattern in request.reply:
+    for pattern in ending.reply:
         if not re.search(pattern, answer, re.IGNORECASE):
             return f"the answer lacks {pattern}"
-    if request.acts is False and (results or called):
+    if ending.acts is False and (results or called):
         return "it acted, where an answer was wanted"
-    if request.calls and not called:
+    if ending.calls and not called:
         return "no child was called"
     replies = "\n".join(record.body for record in records if record.kind == "turn")
-    if request.ran and not (results and any(re.search(pattern, replies) for pattern in request.ran)):
-        return f"nothing like {request.ran[0]} was run"
-    for name, pattern in request.file.items():
+    if ending.ran and not (results and any(re.search(pattern, replies) for pattern in ending.ran)):
+        return f"nothing like {ending.ran[0]} was run"
+    for name, pattern in ending.file.items():
         path = workspace / name
         if not path.is_file() or not re.search(pattern, path.read_text(encoding="utf-8", errors="replace")):
             return f"{name} is not as it should be"
-    left = [name for name in request.gone if (workspace / name).exists()]
+    left = [name for name in ending.gone if (workspace / name).exists()]
     return f"{left[0]} is still there" if left else ""
 
 
-def _usage(record: Record) -> tuple[int, int, int]:
-    usage = record.fields.get("usage")
-    if not isinstance(usage, Mapping):
-        return 0, 0, 0
-    prompt, cached, written = (
-        usage.get(name, 0) for name in ("prompt_tokens", "cached_tokens", "completion_tokens")
-    )
-    return int(str(prompt)), int(str(cached)), int(str(written))
+def misread(records: Sequence[Record]) -> int:
+    """The replies of which an action was not run for its form."""
+    return sum("was not run" in record.body for record in records if record.kind != "turn")

@@ -65,7 +65,8 @@ REPLY: Final = 640
 IDLE_SECONDS: Final = 600.0
 """After so long without use, the model's memory is released."""
 
-_SECONDS: Final = 600
+_SECONDS: Final = 1800
+"""For how long llama.cpp may compute the static prompt. A quiet machine needs one minute, a busy one ten times as long."""
 _TELL_SECONDS: Final = 2.0
 """How often a person is told how far a download is."""
 _PRINT_EVERY: Final = 64 << 20
@@ -309,8 +310,9 @@ class EmbeddedModel:
                     await _read_static_prompt(native, weights)
         except (httpx.HTTPError, ValueError, KeyError) as error:
             server.stop()
+            detail = str(error) or type(error).__name__  # httpx's errors about time have no words
             raise ModelUnreachable(
-                f"The model on board does not start ({error}); run make setup again, or connect a model of your own "
+                f"The model on board does not start ({detail}); run make setup again, or connect a model of your own "
                 "(OPENAI_BASE_URL)."
             ) from error
         except BaseException:

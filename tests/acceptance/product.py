@@ -140,10 +140,10 @@ class Product:
         assert shown.status == 2, shown
         return self.run(*arguments, "--digest", digest[1], seconds=seconds)
 
-    def ask(self, task: str, *options: str, session: str | None = None) -> Answer:
+    def ask(self, task: str, *options: str, session: str | None = None, seconds: float = _PATIENCE) -> Answer:
         """Run `iact run --json`, which must succeed."""
         going_on = ["--session", session] if session else []
-        ran = self.run("run", "--json", *going_on, *options, task)
+        ran = self.run("run", "--json", *going_on, *options, task, seconds=seconds)
         assert ran.status == 0, ran
         assert "Traceback" not in ran.stderr, ran
         return ran.answer()

@@ -17,15 +17,27 @@ from tests.acceptance.product import ROOT
 
 ON_BOARD = {"IACT_EMBEDDED": "1.5b"}
 
+_PATIENCE = 540.0
+"""Seconds for one answer. Alone on the machine, the model takes ten; beside other tests, it gets a tenth of a processor."""
+
 SUGGESTED = {
     "Show me the disk usage of /tmp in your sandbox": r"/tmp.*\d|\d.*/tmp",
     "Write a Python script that prints the first ten square numbers, and run it": r"\b(81|100)\b|square",
-    "Write a small file in your workspace and count its lines": r"\d|\bone\b",
+    "Make a shopping list as shopping.md with milk, bread and six eggs": r"shopping",
 }
 """The suggestions of the first page, and what their answers hold."""
 
 _COMMANDS = {"How many lines do the files in /etc have?": r"\d{2,}"}
 """What README and the guides ask with `iact run`, where no files of the reader's are needed."""
+
+_LATER = {"How big is the folder /etc?": r"\d[\d.,]*\s?([kKM]|mega|kilo)"}
+"""What README asks then, in the same session."""
+
+_LOOKS = {"What is in this directory?": r"tea\.txt"}
+"""What the guide asks an agent that may only read."""
+
+_PIPED = {"Summarise the README.": r"kettle|tea"}
+"""What the guide pipes into `iact run` in a directory of the reader's."""
 
 
 def test_these_are_the_suggestions_of_the_page() -> None:
@@ -35,19 +47,56 @@ def test_these_are_the_suggestions_of_the_page() -> None:
 
 
 def test_these_are_the_commands_of_readme() -> None:
-    asked = re.findall(
-        r'^\S*iact run "(.*)"$', (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert asked == list(_COMMANDS)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r'^\S*iact run "(.*)"$', text, re.MULTILINE) == list(_COMMANDS)
+    assert re.findall(r'^\S*iact run .*--session \S+ "(.*)"$', text, re.MULTILINE) == list(_LATER)
+
+
+def test_these_are_the_commands_of_the_guide() -> None:
+    text = (ROOT / "docs/how-to/headless.md").read_text(encoding="utf-8")
+    block = text.partition("```console\n")[2].partition("```")[0]
+    assert re.findall(r'"(.*)"', block) == [*_COMMANDS, *_LOOKS, *_PIPED]
 
 
 @pytest.mark.parametrize("text", [*SUGGESTED, *_COMMANDS])
 def test_what_a_newcomer_tries_first_ends_right(stage: Stage, text: str) -> None:
-    answer = stage.product(**ON_BOARD).ask(text)
+    answer = stage.product(**ON_BOARD).ask(text, seconds=_PATIENCE)
     assert re.search({**SUGGESTED, **_COMMANDS}[text], answer.reply), answer.reply
     records = journal_law(answer.journal)
     assert any(record.kind == "result" and record.text("status") == "ok" for record in records)
     assert answer.status == "done"
+    if "shopping.md" in text:
+        written = (answer.journal.parent / "workspace" / "shopping.md").read_text(encoding="utf-8")
+        assert re.search(r"milk[\s\S]*bread[\s\S]*egg", written), written
+
+
+def test_a_session_goes_on_as_in_readme(stage: Stage) -> None:
+    product = stage.product(**ON_BOARD)
+    [first], [(later, pattern)] = _COMMANDS, _LATER.items()
+    session = product.ask(first).session
+    answer = product.ask(later, session=session)
+    assert re.search(pattern, answer.reply), answer.reply
+    assert answer.status == "done"
+
+
+def test_the_guide_s_commands_end_right(stage: Stage, tmp_path: Path) -> None:
+    """In a directory of the reader's: one only looks, the other is read from standard input."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "README.md").write_text(
+        "# Kettle\n\nA program that tells when the tea is ready.\n", encoding="utf-8"
+    )
+    (mine / "tea.txt").write_text("Assam\n", encoding="utf-8")
+    product = stage.product(**ON_BOARD)
+
+    [(looks, pattern)] = _LOOKS.items()
+    answer = product.ask(looks, "--intent", "0", "--workspace", str(mine))
+    assert re.search(pattern, answer.reply), answer.reply
+
+    [(piped, pattern)] = _PIPED.items()
+    ran = product.run("run", "--workspace", str(mine), "--intent", "1", "-", stdin=piped)
+    assert ran.status == 0, ran
+    assert re.search(pattern, ran.stdout, re.IGNORECASE), ran
 
 
 def test_hello_is_answered_at_once(stage: Stage) -> None:

@@ -9,7 +9,7 @@ import { t } from "../base/language.js";
 const SUGGESTIONS = [
   t("Show me the disk usage of /tmp in your sandbox"),
   t("Write a Python script that prints the first ten square numbers, and run it"),
-  t("Write a small file in your workspace and count its lines"),
+  t("Make a shopping list as shopping.md with milk, bread and six eggs"),
 ];
 
 /**
