@@ -36,6 +36,7 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
         page.locator("[data-role=plan-first]").check()
         page.locator("#composer-text").fill("Say one and two.")
         page.keyboard.press("Enter")
+        expect(page.locator('[data-path="/plan"] > .node')).to_contain_text("It waits for you to start it.")
         page.locator('[data-path="/plan"] > .node').click()
         page.get_by_role("tab", name="Plan").click()
         pane = page.locator("#inspector-panel")

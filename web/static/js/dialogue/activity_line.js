@@ -6,6 +6,7 @@
 import { el, onceAFrame, part, setText } from "../base/dom.js";
 import { agentName, span } from "../base/format.js";
 import { heard, t } from "../base/language.js";
+import { waitsForStart } from "./waiting_plan.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
@@ -31,6 +32,7 @@ export function lineOf(store, node, now) {
   const activity = store.activities.get(node.path);
   if (activity && (node.state === "thinking" || node.kind === "plan")) return modelLine(store, activity, now);
   if (node.state === "thinking") return { text: t("Preparing the next turn"), kind: "works" };
+  if (node.kind === "plan" && !node.doing && waitsForStart(store.own(node.path))) return { text: t("It waits for you to start it."), kind: "person" };
   if (node.state === "acting") return { text: acting(store, node, now), kind: "works" };
   return null;
 }

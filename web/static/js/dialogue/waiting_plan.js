@@ -39,12 +39,12 @@ export class WaitingPlan {
     if (store.session.id === null || store.past || store.session.readonly) return "";
     const below = store.selected === "/" ? "/" : `${store.selected}/`;
     const plans = store.nodes.filter((node) => node.kind === "plan" && (node.path === store.selected || node.path.startsWith(below)));
-    return plans.find((node) => waits(store.own(node.path)))?.path ?? "";
+    return plans.find((node) => waitsForStart(store.own(node.path)))?.path ?? "";
   }
 }
 
-/** Whether a plan waits to be started. @param {JournalRecord[]} records */
-function waits(records) {
+/** Whether a plan waits to be started. @param {JournalRecord[]} records of the plan's path */
+export function waitsForStart(records) {
   let first = false;
   for (const record of records) {
     const fields = /** @type {any} */ (record);
