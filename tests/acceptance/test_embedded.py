@@ -20,18 +20,22 @@ ON_BOARD = {"IACT_EMBEDDED": "1.5b"}
 _PATIENCE = 540.0
 """Seconds for one answer. Alone on the machine, the model takes ten; beside other tests, it gets a tenth of a processor."""
 
+_SQUARES = "Write a Python script that prints the first ten square numbers, and run it"
+
 SUGGESTED = {
     "Show me the disk usage of /tmp in your sandbox": r"/tmp.*\d|\d.*/tmp",
-    "Write a Python script that prints the first ten square numbers, and run it": r"\b(81|100)\b|square",
+    _SQUARES: r"\b(81|100)\b|square",
     "Make a shopping list as shopping.md with milk, bread and six eggs": r"shopping",
 }
 """The suggestions of the first page, and what their answers hold."""
 
-_COMMANDS = {"How many lines do the files in /etc have?": r"\d{2,}"}
-"""What README and the guides ask with `iact run`, where no files of the reader's are needed."""
+_COMMANDS = {_SQUARES: "1\n4\n9\n16\n25\n36\n49\n64\n81\n100\n"}
+"""What README and the guides ask with `iact run`, where no files of the reader's are needed, and what is printed for it."""
 
-_LATER = {"How big is the folder /etc?": r"\d[\d.,]*\s?([kKM]|mega|kilo)"}
-"""What README asks then, in the same session."""
+_LATER = {
+    "Now write one that prints the first ten cubes, and run it": "1\n8\n27\n64\n125\n216\n343\n512\n729\n1000\n"
+}
+"""What README asks then, in the same session, and what is printed for it."""
 
 _LOOKS = {"What is in this directory?": r"tea\.txt"}
 """What the guide asks an agent that may only read."""
@@ -58,10 +62,10 @@ def test_these_are_the_commands_of_the_guide() -> None:
     assert re.findall(r'"(.*)"', block) == [*_COMMANDS, *_LOOKS, *_PIPED]
 
 
-@pytest.mark.parametrize("text", [*SUGGESTED, *_COMMANDS])
+@pytest.mark.parametrize("text", SUGGESTED)
 def test_what_a_newcomer_tries_first_ends_right(stage: Stage, text: str) -> None:
     answer = stage.product(**ON_BOARD).ask(text, seconds=_PATIENCE)
-    assert re.search({**SUGGESTED, **_COMMANDS}[text], answer.reply), answer.reply
+    assert re.search(SUGGESTED[text], answer.reply), answer.reply
     records = journal_law(answer.journal)
     assert any(record.kind == "result" and record.text("status") == "ok" for record in records)
     assert answer.status == "done"
@@ -72,11 +76,13 @@ def test_what_a_newcomer_tries_first_ends_right(stage: Stage, text: str) -> None
 
 def test_a_session_goes_on_as_in_readme(stage: Stage) -> None:
     product = stage.product(**ON_BOARD)
-    [first], [(later, pattern)] = _COMMANDS, _LATER.items()
-    session = product.ask(first).session
-    answer = product.ask(later, session=session)
-    assert re.search(pattern, answer.reply), answer.reply
-    assert answer.status == "done"
+    session = None
+    for text, printed in {**_COMMANDS, **_LATER}.items():
+        answer = product.ask(text, session=session, seconds=_PATIENCE)
+        session = answer.session
+        assert answer.status == "done"
+        results = [record.body for record in journal_law(answer.journal) if record.kind == "result"]
+        assert results[-1] == printed, answer.reply
 
 
 def test_the_guide_s_commands_end_right(stage: Stage, tmp_path: Path) -> None:
