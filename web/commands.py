@@ -76,6 +76,10 @@ class Client(Protocol):
         """The HTML of records of the watched session."""
         ...
 
+    async def format(self, agent: str, text: str) -> answers.Formatted:
+        """The HTML of what an agent of the watched session is writing."""
+        ...
+
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
         """Announce a file."""
         ...
@@ -438,6 +442,10 @@ async def _render(client: Client, message: requests.Render) -> answers.HtmlOfRec
     return {"list": await client.render(message.numbers)}
 
 
+async def _format(client: Client, message: requests.FormatDraft) -> answers.Formatted:
+    return await client.format(message.agent, message.text)
+
+
 async def _source(client: Client, message: requests.ShowSource) -> answers.Source:
     if not message.plain:
         return {"text": client.source(message.n)}
@@ -665,6 +673,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "open": _command(requests.Open, _open, "greet"),
     "seek": _command(requests.Seek, _seek, "see"),
     "render": _command(requests.Render, _render, "see"),
+    "format": _command(requests.FormatDraft, _format, "see"),
     "source": _command(requests.ShowSource, _source, "see"),
     "fork": _command(requests.Fork, _fork, "fork"),
     "adopt": _command(requests.Adopt, _adopt, "fork"),

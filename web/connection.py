@@ -558,6 +558,15 @@ class Connection:
         made = [opening.early[record.n] for record in records]
         return [html_of(one) for one in made]
 
+    async def format(self, agent: str, text: str) -> answers.Formatted:
+        """The HTML of what an agent of the watched session is writing.
+
+        Raises:
+            UsageError: no session is watched.
+        """
+        made = await self._shared.rendered.draft(self.watched(), agent, text, self._turn)
+        return {"closed": made.closed, "html": made.html, "open": made.open}
+
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
         """Announce a file, dropping an incomplete one. `archive`: it is a session's archive, which is imported from
         disk."""

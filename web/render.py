@@ -213,6 +213,14 @@ _PARSER.core.ruler.push("tasks", _tasks)
 _PARSER.core.ruler.push("directed", _directed)
 _PARSER.core.ruler.push("addresses", _addresses)
 
+
+def blocks(text: str) -> list[Token]:
+    """The blocks of a text, without what is in them: each with the lines that it takes."""
+    found: list[Token] = []
+    _PARSER.block.parse(text, _PARSER, {}, found)
+    return found
+
+
 UNFORMATTED: Final = "This text is too complex to format; it is shown as it was written."
 
 

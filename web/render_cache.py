@@ -19,11 +19,12 @@ from iact.core.ports import JSON
 from iact.core.records.dialogue import Turn
 from iact.core.records.record import Record
 from iact.core.session.text import IsAction, looks_like_action
+from iact.web.draft import DraftHtml, formatted
 from iact.web.ports import Session
 from iact.web.records import Fields, bare_message, header, raw_fields, record_message, refused_html
 from iact.web.render import NONE, Known
 from iact.web.render_pool import RenderPool
-from iact.web.render_tasks import is_short, question
+from iact.web.render_tasks import draft_html, draft_question, is_short, question
 from iact.web.wire.answers import CallMessage, Html
 
 KEPT: Final = 1024
@@ -101,6 +102,17 @@ class RenderCache:
         made = {**header(record), **(raw_fields(record) if answered is None else answered)}
         made.pop("seconds", None)
         return made
+
+    async def draft(self, session: Session, agent: str, text: str, turn: asyncio.Lock) -> DraftHtml:
+        """The HTML of what an agent is still writing (`web.draft`). Nothing of it is cached."""
+        view = session.view
+        asked = draft_question(text, view.is_action(agent) or looks_like_action, view.names(agent))
+        if asked.is_short:
+            return formatted(text, asked.is_action, dict.fromkeys(asked.names))
+        async with turn:
+            self._pool.warm()
+            answered = await self._pool.render(asked)
+        return draft_html(answered)
 
     async def _long(self, session: Session, record: Record, of: _OfSession, turn: asyncio.Lock) -> Fields:
         done = of.under_way[record.n] = asyncio.get_running_loop().create_future()

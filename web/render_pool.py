@@ -14,7 +14,7 @@ from typing import Final
 
 from iact.core.ports import JSON
 from iact.web.render_process import PATIENCE, RenderProcess
-from iact.web.render_tasks import RenderQuestion
+from iact.web.render_tasks import DraftQuestion, RenderQuestion
 
 PROCESSES: Final = 2
 
@@ -44,7 +44,7 @@ class RenderPool:
             for _ in self._all:
                 self._threads.submit(self._start)
 
-    async def render(self, question: RenderQuestion) -> Mapping[str, JSON] | None:
+    async def render(self, question: RenderQuestion | DraftQuestion) -> Mapping[str, JSON] | None:
         """The answer, or None if there was none in time."""
         if self._closed:
             return None
@@ -59,7 +59,7 @@ class RenderPool:
         for one in self._all:
             one.reap()
 
-    def _render(self, question: RenderQuestion) -> Mapping[str, JSON] | None:
+    def _render(self, question: RenderQuestion | DraftQuestion) -> Mapping[str, JSON] | None:
         process = self._free.get()
         try:
             return process.render(question)

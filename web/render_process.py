@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.ports import JSON
-from iact.web.render_tasks import RenderQuestion
+from iact.web.render_tasks import DraftQuestion, RenderQuestion
 
 _PROGRAM: Final = Path(__file__).with_name("render_program.py")
 PATIENCE: Final = 2.0
@@ -69,7 +69,7 @@ class RenderProcess:
         if self._closed:
             self._process.kill()
 
-    def render(self, question: RenderQuestion) -> Mapping[str, JSON] | None:
+    def render(self, question: RenderQuestion | DraftQuestion) -> Mapping[str, JSON] | None:
         """The answer (`web.render_tasks.answer`), or None if there was none in time."""
         for _ in range(2):  # a process that died since its last question says nothing about this one
             try:
@@ -82,15 +82,13 @@ class RenderProcess:
                     self._ready = True
                 return _asked(self._socket, question, self._patience)
             except TimeoutError:
-                _log.warning(
-                    "Record %d took too long to render; its text is shown as it is.", question.record.n
-                )
+                _log.warning("%s took too long to render; its text is shown as it is.", question)
                 self._end()
                 return None
             except (OSError, ValueError) as error:
                 self._end()
                 if fresh:
-                    _log.warning("Record %d could not be rendered: %s", question.record.n, error)
+                    _log.warning("%s could not be rendered: %s", question, error)
                     return None
         return None
 
@@ -122,7 +120,9 @@ class RenderProcess:
         self.reap()
 
 
-def _asked(wire: socket.socket, question: RenderQuestion, seconds: float) -> Mapping[str, JSON] | None:
+def _asked(
+    wire: socket.socket, question: RenderQuestion | DraftQuestion, seconds: float
+) -> Mapping[str, JSON] | None:
     end = time.monotonic() + seconds
     data = json.dumps(question.to_json()).encode()
     wire.settimeout(seconds)

@@ -55,14 +55,14 @@ def _write(descriptor: int, data: bytes) -> None:
 def main(descriptor: int) -> None:
     """Answer until the socket is closed."""
     _prepare(Path(__file__).parents[2])
-    from iact.web.render_tasks import RenderQuestion, answer
+    from iact.web.render_tasks import answer, question_in
 
     gc.freeze()
     _write(descriptor, b".")  # ready
     while True:
         message = json.loads(_read(descriptor, int.from_bytes(_read(descriptor, 4))))
         try:
-            answered = answer(RenderQuestion.from_json(message))
+            answered = answer(question_in(message))
         except MemoryError:
             answered = {}
         data = json.dumps(answered).encode()

@@ -27,6 +27,7 @@ from iact.core.records.record import Record
 from iact.core.session.blobs import blob
 from iact.core.session.text import IsAction, mentions
 from iact.web import colours, formulas
+from iact.web.draft import DraftHtml, formatted
 from iact.web.parser import bounded
 from iact.web.records import Fields, blob_of, content_fields
 from iact.web.render import Known
@@ -52,6 +53,9 @@ class RenderQuestion:
     words: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     seconds: float = SECONDS
+
+    def __str__(self) -> str:
+        return f"Record {self.record.n}"
 
     def to_json(self) -> dict[str, JSON]:
         """The question as a message to a render process."""
@@ -87,6 +91,58 @@ class RenderQuestion:
             tuple(map(str, names)),
             seconds,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class DraftQuestion:
+    """What a model is still writing. `words`, `names`, `seconds`: as in `RenderQuestion`."""
+
+    text: str
+    words: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    seconds: float = SECONDS
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it may be rendered at once: it costs next to nothing, whatever it contains."""
+        adorned = _FENCED.search(self.text) is not None or formulas.might_hold(self.text)
+        return len(self.text) <= SHORT and not adorned
+
+    def is_action(self, word: str) -> bool:
+        """Whether a word begins an action."""
+        return word in self.words
+
+    def __str__(self) -> str:
+        return "A reply that is being written"
+
+    def to_json(self) -> dict[str, JSON]:
+        """The question as a message to a render process."""
+        return {
+            "draft": self.text,
+            "words": [*self.words],
+            "names": [*self.names],
+            "seconds": self.seconds,
+        }
+
+    @staticmethod
+    def from_json(message: Mapping[str, JSON]) -> DraftQuestion:
+        """The question in a message. Both sides are ours, so it is valid."""
+        words, names, seconds = message["words"], message["names"], message["seconds"]
+        assert isinstance(words, list)
+        assert isinstance(names, list)
+        assert isinstance(seconds, float)
+        return DraftQuestion(str(message["draft"]), tuple(map(str, words)), tuple(map(str, names)), seconds)
+
+
+def draft_question(text: str, is_action: IsAction, known: Known, seconds: float = SECONDS) -> DraftQuestion:
+    """The question about what a model is still writing."""
+    words = tuple(word for word in dict.fromkeys(_FENCED.findall(text)) if is_action(word))
+    return DraftQuestion(text, words, tuple(mentions(text, known)), seconds)
+
+
+def question_in(message: Mapping[str, JSON]) -> RenderQuestion | DraftQuestion:
+    """The question in a message to a render process."""
+    return DraftQuestion.from_json(message) if "draft" in message else RenderQuestion.from_json(message)
 
 
 def is_short(record: Record) -> bool:
@@ -126,23 +182,39 @@ def question(
     )
 
 
-def answer(asked: RenderQuestion) -> Fields:
-    """The result of `content_fields` for the record within its time, and the time used, as `seconds`."""
-    words, text = frozenset(asked.words), asked.record.body
+def answer(asked: RenderQuestion | DraftQuestion) -> Fields:
+    """The result of `content_fields` for a record, or of `web.draft.formatted` for a draft, within its time; and the
+    time used, as `seconds`."""
+    text = asked.text if isinstance(asked, DraftQuestion) else asked.record.body
     # Loaded when needed, and outside a text's time: the first text is rendered like all others.
     if _FENCED.search(text):
         colours.load()
     if formulas.might_hold(text):
         formulas.load()
+
     began = time.process_time()
     with bounded(asked.seconds):
-        fields = content_fields(
-            asked.record,
-            blob_text(asked.record, Path(asked.folder)),
-            lambda name: name in words,
-            dict.fromkeys(asked.names),
-        )
+        fields = _fields(asked)
     return {**fields, "seconds": time.process_time() - began}
+
+
+def _fields(asked: RenderQuestion | DraftQuestion) -> Fields:
+    known = dict.fromkeys(asked.names)
+    if isinstance(asked, DraftQuestion):
+        made = formatted(asked.text, asked.is_action, known)
+        return {"closed": made.closed, "html": made.html, "open": made.open}
+
+    words = frozenset(asked.words)
+    content = blob_text(asked.record, Path(asked.folder))
+    return content_fields(asked.record, content, lambda name: name in words, known)
+
+
+def draft_html(answered: Mapping[str, JSON] | None) -> DraftHtml:
+    """What a render process answered about a draft; empty if there was no answer in time."""
+    match answered:
+        case {"closed": int(closed), "html": str(html), "open": str(rest)}:
+            return DraftHtml(closed, html, rest)
+    return DraftHtml()
 
 
 def blob_text(record: Record, folder: Path) -> str | None:

@@ -30,7 +30,7 @@ from iact.web import render
 from iact.web.records import content_fields
 from iact.web.render_cache import RenderCache
 from iact.web.render_pool import RenderPool
-from iact.web.render_tasks import RenderQuestion
+from iact.web.render_tasks import DraftQuestion, RenderQuestion
 from iact.web.server import WebServer
 from tests.web.fake import FakeRuntime, FakeSession
 
@@ -55,8 +55,9 @@ class _InTheLoop(RenderPool):
     def warm(self) -> None:
         """Do nothing; there is nothing to start."""
 
-    async def render(self, question: RenderQuestion) -> Mapping[str, JSON]:
+    async def render(self, question: RenderQuestion | DraftQuestion) -> Mapping[str, JSON]:
         """Render the answer, while all other work waits."""
+        assert isinstance(question, RenderQuestion)
         words = frozenset(question.words)
         return content_fields(question.record, None, lambda name: name in words, {})
 

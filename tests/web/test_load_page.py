@@ -50,7 +50,7 @@ def test_fifty_agents_write_at_once_and_nothing_is_lost() -> None:
                 await asyncio.sleep(0.1)
             tasks, ended = await busy()
             text = "".join(f"word {number} of /worker7, " for number in range(ROUNDS)).strip()
-            await expect(page.locator(".entry.draft .draft-text")).to_have_text(text)
+            await expect(page.locator(".entry.draft .entry-body")).to_have_text(text)
             for path in ("/worker49", "/worker16"):
                 await page.locator(f'[data-path="{path}"] > .node').click()
                 end = f"word {ROUNDS - 1} of {path},"

@@ -29,7 +29,7 @@ from iact.web.records import content_fields, record_message
 from iact.web.render import UNFORMATTED, markdown
 from iact.web.render_pool import RenderPool
 from iact.web.render_process import RenderProcess
-from iact.web.render_tasks import SHORT, RenderQuestion, answer, is_short, question
+from iact.web.render_tasks import SHORT, DraftQuestion, RenderQuestion, answer, is_short, question
 from iact.web.server import WebServer
 from tests.records import least, raw_record
 from tests.web.dialling import dial, numbers, run, send, until
@@ -258,7 +258,8 @@ def test_many_who_want_one_text_cost_one(monkeypatch: pytest.MonkeyPatch) -> Non
     questions: list[int] = []
 
     class Counting(RenderPool):
-        async def render(self, question: RenderQuestion) -> Any:
+        async def render(self, question: RenderQuestion | DraftQuestion) -> Any:
+            assert isinstance(question, RenderQuestion)
             questions.append(question.record.n)
             return await super().render(question)
 

@@ -181,6 +181,12 @@ class HtmlOfRecords(TypedDict):
     list: list[Html]
 
 
+class Formatted(TypedDict):
+    closed: int
+    html: str
+    open: str
+
+
 # --- what a model saw, variables ---------------------------------------------------------------------------
 
 

@@ -92,6 +92,18 @@ class Render(Message):
     numbers: Annotated[list[int], Field(max_length=400)]
 
 
+class FormatDraft(Message):
+    """The HTML of what a model is still writing: `text` of the agent `agent`, as it arrived in `delta` messages.
+
+    The `ok` says in `closed` how many of its characters are in finished blocks, with their HTML in `html`; the next
+    request leaves these characters out. `open` is the HTML of the rest. All three are empty for a text that takes too
+    long to format.
+    """
+
+    agent: AgentPath
+    text: Annotated[str, StringConstraints(max_length=16_000)]
+
+
 class Open(Message):
     """View a stored session, from after record `since`, without running or changing it.
 

@@ -139,6 +139,7 @@ export class Page {
   /** Show the session in the address, and connect. */
   start() {
     this.store.fetchHtml = (/** @type {number[]} */ numbers) => this.connection.request("render", { numbers });
+    this.store.format = (/** @type {string} */ agent, /** @type {string} */ text) => this.connection.request("format", { agent, text });
     this.#views();
     this.#dialogs();
     this.#session();

@@ -2,7 +2,7 @@
 
 import { agentLink, Cards, fold, homeOf } from "./cards.js";
 import { el, insert, onceAFrame, part, setText } from "../base/dom.js";
-import { showDraft, showThought } from "./draft.js";
+import { Draft, showThought } from "./draft.js";
 import { entryOf } from "./entries.js";
 import { agentName, dateTime, timeOfDay } from "../base/format.js";
 import { t } from "../base/language.js";
@@ -30,6 +30,7 @@ export class Dialogue {
   /** Messages that wait for an answer to be finished. @type {JournalRecord[]} */ #waiting = [];
   /** How many of the store's records have been read; negative if all must be read again. */ #seen = -1;
   #following = true;
+  /** Drafts that are shown, by the element that holds one. @type {WeakMap<Element, Draft>} */ #writing = new WeakMap();
   /** The entry that was jumped to, until the user scrolls: the entries above it may not have their height yet.
    * @type {Element|null} */
   #held = null;
@@ -324,10 +325,17 @@ export class Dialogue {
       const body = /** @type {Element} */ (element.querySelector(".entry-body"));
       if (key === "draft") {
         showThought(element, thought ?? "");
-        showDraft(body, text);
+        this.#draft(body).show(text);
       }
       else if (body.firstElementChild?.firstElementChild) setText(body.firstElementChild.firstElementChild, text);
     }
+  }
+
+  /** @param {Element} body */
+  #draft(body) {
+    const found = this.#writing.get(body) ?? new Draft(body, this.store.selected, this.store.format);
+    this.#writing.set(body, found);
+    return found;
   }
 
   /** @param {string} key */

@@ -1,67 +1,144 @@
-// Text while a model writes it: prose and fenced blocks, as plain text. The record that follows
-// replaces it with the HTML that the server rendered.
+// Text while a model writes it. The server formats it: finished blocks once, the open one again and again. What has
+// arrived since then is text at its end. A fenced block is text until it is finished.
 
-import { el, setText } from "../base/dom.js";
+import { el, insert, setText, visible } from "../base/dom.js";
 import { t } from "../base/language.js";
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^\n]*)$/;
+/** @typedef {{closed: number, html: string, open: string}} Formatted */
+/** @typedef {(agent: string, text: string) => Promise<Formatted>} Format */
 
-/**
- * Split unfinished Markdown at its top-level fences.
- * @param {string} text
- * @returns {{info: string|null, text: string}[]} `info` is null for prose
- */
-export function segments(text) {
-  /** @type {{info: string|null, lines: string[]}[]} */
-  const found = [{ info: null, lines: [] }];
-  let mark = "";
-  for (const line of text.split("\n")) {
-    const fence = FENCE.exec(line);
-    const current = found[found.length - 1];
-    if (!mark && fence) {
-      mark = fence[1];
-      found.push({ info: fence[2], lines: [] });
-    } else if (mark && fence && !fence[2].trim() && fence[1].startsWith(mark)) {
-      mark = "";
-      found.push({ info: null, lines: [] });
-    } else {
-      current.lines.push(line);
-    }
+const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^\n]*)/;
+/** The most characters that are formatted before they are finished. */
+const LONGEST = 16_000;
+/** Milliseconds between two requests about one text. */
+const PAUSE = 120;
+
+/** Shows one draft in `parent`. */
+export class Draft {
+  #text = "";
+  /** How many characters are shown as finished. */ #done = 0;
+  /** How many more the open block shows. */ #open = 0;
+  /** What shows the rest: nodes at the end of `parent`. @type {ChildNode[]} */ #rest = [];
+  /** The end of the text, which is not formatted yet. */ #tail = document.createTextNode("");
+  #asking = false;
+  /** Whether the text can't be formatted in time, or its open block is too long. */ #plain = false;
+
+  /**
+   * @param {Element} parent
+   * @param {string} agent
+   * @param {Format} format
+   */
+  constructor(parent, agent, format) {
+    this.parent = parent;
+    this.agent = agent;
+    this.format = format;
   }
-  return found
-    .map(({ info, lines }) => ({ info, text: lines.join("\n").replace(/^\n+|\n+$/g, "") }))
-    .filter((segment) => segment.info !== null || segment.text);
+
+  /** @param {string} text */
+  show(text) {
+    if (!text.startsWith(this.#text)) this.#restart();
+    this.#text = text;
+    this.#showRest();
+    this.#ask();
+  }
+
+  #restart() {
+    this.parent.replaceChildren();
+    this.#rest = [];
+    this.#done = this.#open = 0;
+    this.#plain = false;
+  }
+
+  #showRest() {
+    const left = this.#text.slice(this.#done);
+    const fence = openFence(left);
+    const code = this.#rest[0] instanceof Element && this.#rest[0].className === "draft-code" ? this.#rest[0] : null;
+    if (fence !== null) {
+      const block = code ?? this.#replace(el("div", { className: "draft-code" }, el("header"), el("pre")));
+      setText(block.children[0], fence.info || "code");
+      setText(block.children[1], fence.text);
+      return;
+    }
+    if (!this.#open && (code || !this.#rest.length)) this.#replace(el("div", { className: "draft-text" }, this.#tail));
+    // Only spaces would be a line of their own.
+    const tail = visible(left.slice(this.#open));
+    this.#tail.data = tail.trim() ? tail : "";
+  }
+
+  /** Show the rest as one element. @param {HTMLElement} element */
+  #replace(element) {
+    for (const node of this.#rest) node.remove();
+    this.#rest = [element];
+    this.parent.append(element);
+    return element;
+  }
+
+  async #ask() {
+    const text = this.#text.slice(this.#done, this.#done + LONGEST);
+    const more = this.#text.length - this.#done - this.#open > 0;
+    if (this.#asking || this.#plain || !more || !text.trim() || openFence(text) !== null) return;
+    this.#asking = true;
+    const [whole, done] = [this.#text, this.#done];
+    try {
+      const made = await this.format(this.agent, text);
+      // The text may have begun again meanwhile.
+      if (this.parent.isConnected && this.#text.startsWith(whole) && this.#done === done) this.#took(text, made);
+    } catch {
+      this.#plain = true;  // for example, the connection is gone: the record brings its HTML
+    }
+    // Many requests a second would only cost; a reader sees no difference.
+    setTimeout(() => {
+      this.#asking = false;
+      if (this.parent.isConnected) this.#ask();
+    }, PAUSE);
+  }
+
+  /** @param {string} text what was asked about @param {Formatted} made */
+  #took(text, { closed, html, open }) {
+    this.#plain = !closed && (!open || text.length === LONGEST);
+    if (this.#plain) return;
+    this.#tail.remove();
+    for (const node of this.#rest) node.remove();
+    insert(this.parent, html);
+    this.#done += closed;
+    const before = this.parent.childNodes.length;
+    this.#open = 0;
+    if (open && openFence(text.slice(closed)) === null) {
+      insert(this.parent, open);
+      this.#open = text.length - closed;
+    }
+    this.#rest = [...this.parent.childNodes].slice(before);
+    if (this.#open) lastBlock(this.parent).append(this.#tail);
+    this.#showRest();
+  }
 }
 
 /**
- * Show `text` in `parent`, touching only what changed since the last call.
- * @param {Element} parent
+ * The fenced block that a text begins with, if that has no end yet.
  * @param {string} text
  */
-export function showDraft(parent, text) {
-  const wanted = segments(text);
-  wanted.forEach((segment, index) => {
-    const tag = segment.info === null ? "draft-text" : "draft-code";
-    let element = parent.children[index];
-    if (!element || element.className !== tag) {
-      const fresh = segment.info === null ? el("div", { className: tag }) : codeBlock();
-      if (element) element.replaceWith(fresh);
-      else parent.append(fresh);
-      element = fresh;
-    }
-    if (segment.info === null) {
-      setText(element, segment.text);
-    } else {
-      setText(element.children[0], segment.info || "code");
-      setText(element.children[1], segment.text);
-    }
+function openFence(text) {
+  const begin = text.replace(/^\s*\n/, "");
+  const fence = FENCE.exec(begin);
+  if (!fence) return null;
+  const [line, mark, info] = fence;
+  if (mark[0] === "`" && info.includes("`")) return null;
+  const body = begin.slice(line.length + 1);
+  const closed = body.split("\n").slice(0, -1).some((one) => {
+    const other = FENCE.exec(one);
+    return other !== null && !other[2].trim() && other[1].startsWith(mark);
   });
-  while (parent.children.length > wanted.length) parent.lastElementChild?.remove();
+  return closed ? null : { info, text: body.replace(/\n+$/, "") };
 }
 
-function codeBlock() {
-  return el("div", { className: "draft-code" }, el("header"), el("pre"));
+/** Where text goes on: the last paragraph, item or cell. @param {Element} parent */
+function lastBlock(parent) {
+  let found = parent;
+  for (let next = parent.lastElementChild; next && !INLINE.has(next.tagName); next = next.lastElementChild) found = next;
+  return found;
 }
+
+const INLINE = new Set(["A", "B", "BR", "BUTTON", "CODE", "DEL", "EM", "IMG", "INPUT", "MATH", "S", "SPAN", "STRONG"]);
 
 /**
  * Show the model's reasoning above its text, folded until the user opens it.

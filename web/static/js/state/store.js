@@ -65,6 +65,8 @@ export class Store extends EventTarget {
   /** Questions that wait for a person, by the number of the record that asks. @type {Map<number, JournalRecord>} */ asked = new Map();
   /** Requests the HTML of records from the server. @type {(numbers: number[]) => Promise<{list: any[]}>} */
   fetchHtml = async () => ({ list: [] });
+  /** Requests the HTML of what an agent is writing. @type {import("../dialogue/draft.js").Format} */
+  format = async () => ({ closed: 0, html: "", open: "" });
   /** The numbers of records whose HTML is wanted, and below, of those for which it was requested. @type {Set<number>} */ #wanted = new Set();
   /** @type {Set<number>} */ #asked = new Set();
   /** Whether every call is denied. */ locked = false;

@@ -228,6 +228,12 @@ export interface Foreseen {
   why: string;
 }
 
+export interface Formatted {
+  closed: number;
+  html: string;
+  open: string;
+}
+
 export interface FoundSessions {
   list: Array<SessionRow>;
   behind: number;
@@ -919,6 +925,7 @@ export interface Requests {
   "open": { fields: {journal: string; since?: number; first?: number; path?: string; lazy?: boolean}; answer: Nothing };
   "seek": { fields: {at?: number | null}; answer: Sought };
   "render": { fields: {numbers: Array<number>}; answer: HtmlOfRecords };
+  "format": { fields: {agent: string; text: string}; answer: Formatted };
   "source": { fields: {n: number; plain?: boolean}; answer: Source };
   "fork": { fields: {at: number; text: string; run?: boolean}; answer: InSession };
   "adopt": { fields: {at?: number | null}; answer: SessionName };
