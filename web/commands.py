@@ -673,7 +673,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "open": _command(requests.Open, _open, "greet"),
     "seek": _command(requests.Seek, _seek, "see"),
     "render": _command(requests.Render, _render, "see"),
-    "format": _command(requests.FormatDraft, _format, "see"),
+    "format": _command(requests.FormatDraft, _format, "inspect"),
     "source": _command(requests.ShowSource, _source, "see"),
     "fork": _command(requests.Fork, _fork, "fork"),
     "adopt": _command(requests.Adopt, _adopt, "fork"),
