@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import random
 import secrets
@@ -44,7 +43,8 @@ from iact.models.added import chosen_file
 from iact.models.board import BoardPhase, BoardState, Report
 from iact.models.download import FetchProgress, Phase, Tell
 from iact.models.giving_up import surrender
-from iact.models.llama_process import LlamaProcess, state_folder
+from iact.models.kept_states import KeptState, kept_state
+from iact.models.llama_process import LlamaProcess
 from iact.models.prompt import STATIC
 from iact.models.weights import ChosenFile, ModelFile, OwnFile, select
 
@@ -357,13 +357,13 @@ def profile_of(selection: ChosenFile) -> ModelProfile:
 # --- the static prompt ----------------------------------------------------------------------------
 
 
-def _state_file(weights: ModelFile | OwnFile) -> str:
-    """The name of the file with what was computed for the static prompt: another for each model, prompt and library."""
+def _kept_state(weights: ModelFile | OwnFile) -> KeptState:
+    """Where the computed state is kept: another for each model, prompt, window and library."""
     import importlib.metadata
 
     said = [[message.role, message.content] for message in _static_messages()]
     parts = [weights.sha256, said, CONTEXT, importlib.metadata.version("xllamacpp")]
-    return f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]}.bin"
+    return kept_state(weights.sha256, json.dumps(parts).encode())
 
 
 def _static_messages() -> list[ChatMessage]:
@@ -372,9 +372,9 @@ def _static_messages() -> list[ChatMessage]:
 
 async def _read_static_prompt(native: httpx.AsyncClient, weights: ModelFile | OwnFile) -> None:
     """Leave the static prompt in the server's cache: from disk, or computed and then kept on disk."""
-    name = _state_file(weights)
-    if (state_folder() / name).exists():
-        restored = await native.post(f"{_SLOT}?action=restore", json={"filename": name})
+    state = _kept_state(weights)
+    if await asyncio.to_thread(state.find):
+        restored = await native.post(f"{_SLOT}?action=restore", json={"filename": state.name})
         if restored.is_success:
             return
 
@@ -388,20 +388,11 @@ async def _read_static_prompt(native: httpx.AsyncClient, weights: ModelFile | Ow
 
     # A state that can't be kept costs the next start some seconds. It is written under another name first, because
     # another process may be reading it.
-    mine = f".{name}-{secrets.token_hex(4)}"
-    saved = await native.post(f"{_SLOT}?action=save", json={"filename": mine})
+    written = f".{state.name}-{secrets.token_hex(4)}"
+    saved = await native.post(f"{_SLOT}?action=save", json={"filename": written})
     with contextlib.suppress(OSError):
         if saved.is_success:
-            await asyncio.to_thread(_keep_only, mine, name)
-
-
-def _keep_only(mine: str, name: str) -> None:
-    """Put a saved state in its place, and remove what earlier prompts or libraries left. Blocks."""
-    folder = state_folder()
-    (folder / mine).replace(folder / name)
-    for old in folder.glob("*.bin"):
-        if old.name != name:
-            old.unlink(missing_ok=True)
+            await asyncio.to_thread(state.put, written)
 
 
 # --- command line ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.errors import ModelUnreachable
-from iact.models.weights import cache_folder
+from iact.models.kept_states import state_folder
 
 LIBRARY: Final = "libgomp1"
 """Debian's package of a library that llama.cpp also needs; minimal systems lack it."""
@@ -108,10 +108,3 @@ def threads() -> int:
     processors = len(os.sched_getaffinity(0))
     busy = os.getloadavg()[0]
     return max(1, min(_MOST_THREADS, processors - round(busy)))
-
-
-def state_folder() -> Path:
-    """Where computed states of static prompts are kept."""
-    folder = cache_folder() / "models" / "state"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
