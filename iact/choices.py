@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -22,13 +23,20 @@ from iact.core import whole_file
 from iact.core.errors import IactError, UsageError
 from iact.core.json_file import replace_json
 from iact.core.session.models import OPENAI, Models, RoleModel, Tried, try_model
-from iact.models.added import AddedFile, AddedModels, chosen_file, own_file
+from iact.models.added import (
+    AddedEndpoint,
+    AddedFile,
+    AddedModels,
+    chosen_file,
+    no_such_model,
+    own_file,
+)
 from iact.models.board import Board
 from iact.models.presets import PRESETS, Preset
 from iact.models.weights import KNOWN, ModelFile, OwnFile
 from iact.sandbox.secrets import Secrets
 from iact.settings import ModelSettings, Settings, load
-from iact.web.ports import FirstMessage, ModelFileView, RoleChoice, RoleTerms, RoleView
+from iact.web.ports import AddedEndpointView, FirstMessage, ModelFileView, RoleChoice, RoleTerms, RoleView
 from iact.wiring import endpoint_of, models_of, role_of
 
 FILE: Final = "first_messages.json"
@@ -160,6 +168,40 @@ class Choices:
         """
         async with self._changing:
             await self._change("smart", lambda: self._write_on_board(name), partial(_demand_on_board, name))
+
+    def added_endpoints(self) -> Sequence[AddedEndpointView]:
+        """The models behind endpoints that a person added. Blocks.
+
+        Raises:
+            UsageError: the list of added models can't be read.
+        """
+        answering = self._view("smart")
+        return [
+            AddedEndpointView(
+                name=name,
+                model=model.model,
+                url=model.url,
+                in_use=(model.url, model.model) == (answering.url, answering.model),
+            )
+            for name, model in AddedModels(self.settings.data).all().items()
+            if isinstance(model, AddedEndpoint)
+        ]
+
+    async def use_endpoint(self, name: str) -> None:
+        """Let a model that a person added answer, from the next message on. `name`: as it was added.
+
+        Raises:
+            UsageError: there is no such model, its key is gone, it can't be written, or other settings take precedence;
+                then nothing has changed.
+        """
+        await self.choose_role(await asyncio.to_thread(self._choice_of, name))
+
+    def _choice_of(self, name: str) -> RoleChoice:
+        model = AddedModels(self.settings.data).all().get(name)
+        if not isinstance(model, AddedEndpoint):
+            raise no_such_model(name)
+        key = value_of_key(self._secrets, model.key) if model.key else ""
+        return RoleChoice(role="smart", url=model.url, model=model.model, key=key)
 
     async def _change(self, name: str, write: Callable[[], None], demand: Callable[[Settings], None]) -> None:
         """`demand`: raises UsageError if what was written is not in force."""
@@ -315,6 +357,20 @@ def _demand_on_board(name: str, settings: Settings) -> None:
             f"IACT_EMBEDDED, or embedded in {Path('iact.toml').absolute()}, takes precedence over the choice here. Change "
             "the model there."
         )
+
+
+def value_of_key(secrets: Secrets, name: str) -> str:
+    """The key behind the name of an environment variable or of a stored secret. Blocks.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    value = os.environ.get(name) or secrets.of((name,)).get(name)
+    if not value:
+        raise UsageError(
+            f"{name} is neither a variable of the environment nor a stored secret; store it with iact secret set {name}."
+        )
+    return value
 
 
 def _terms(given: Settings | ModelSettings) -> RoleTerms:

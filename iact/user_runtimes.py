@@ -24,7 +24,15 @@ from iact.shared_files import fetch, follow
 from iact.shared_users import settings_of_user, share_key
 from iact.surroundings import ServerSurroundings
 from iact.user_folders import shared_folder
-from iact.web.ports import FirstMessage, ModelFileView, Preset, RoleChoice, RoleView, Tenant
+from iact.web.ports import (
+    AddedEndpointView,
+    FirstMessage,
+    ModelFileView,
+    Preset,
+    RoleChoice,
+    RoleView,
+    Tenant,
+)
 from iact.web.tenants import UserTenants
 from iact.wiring import open_runtime
 
@@ -74,6 +82,14 @@ class UserChoices:
     async def use_on_board(self, name: str) -> None:
         """See `Choices`. Applies to all users."""
         await self._shared.use_on_board(name)
+
+    def added_endpoints(self) -> Sequence[AddedEndpointView]:
+        """See `Choices`."""
+        return self._shared.added_endpoints()
+
+    async def use_endpoint(self, name: str) -> None:
+        """See `Choices`. Applies to all users."""
+        await self._shared.use_endpoint(name)
 
     def first_messages(self) -> Sequence[FirstMessage]:
         """See `Choices`."""

@@ -77,6 +77,23 @@ async def use_on_board(client: ChoicesClient, message: requests.UseOnBoard) -> a
     return {}
 
 
+async def list_added_endpoints(
+    client: ChoicesClient, message: requests.ListAddedEndpoints
+) -> answers.AddedEndpoints:
+    endpoints = await asyncio.to_thread(client.product().choices.added_endpoints)
+    return {
+        "list": [
+            {"name": endpoint.name, "model": endpoint.model, "url": endpoint.url, "in_use": endpoint.in_use}
+            for endpoint in endpoints
+        ]
+    }
+
+
+async def use_endpoint(client: ChoicesClient, message: requests.UseEndpoint) -> answers.Nothing:
+    await client.product().choices.use_endpoint(message.name)
+    return {}
+
+
 async def list_first_messages(
     client: ChoicesClient, message: requests.ListFirstMessages
 ) -> answers.FirstMessages:

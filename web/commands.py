@@ -690,6 +690,8 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "model.presets": _command(requests.ListPresets, choices.list_presets, "list"),
     "model.files": _command(requests.ListModelFiles, choices.list_model_files, "list"),
     "model.board": _command(requests.UseOnBoard, choices.use_on_board, "admin"),
+    "model.endpoints": _command(requests.ListAddedEndpoints, choices.list_added_endpoints, "list"),
+    "model.endpoint": _command(requests.UseEndpoint, choices.use_endpoint, "admin"),
     "first": _command(requests.ListFirstMessages, choices.list_first_messages, "list"),
     "first.keep": _command(requests.KeepFirstMessage, choices.keep_first_message, "change"),
     "first.forget": _command(requests.ForgetFirstMessage, choices.forget_first_message, "change"),

@@ -395,6 +395,19 @@ class ModelFileView:
     """Whether it is the one that answers."""
 
 
+@dataclass(frozen=True, slots=True)
+class AddedEndpointView:
+    """A model behind an endpoint, which was added with `iact model add`."""
+
+    name: str
+    """As it was added."""
+    model: str
+    """How its endpoint names it."""
+    url: str
+    in_use: bool
+    """Whether it is the one that answers."""
+
+
 class Choices(Protocol):
     """Choices that a person makes and the product stores. Methods that are not `async` block.
 
@@ -407,6 +420,8 @@ class Choices(Protocol):
     async def forget_role(self, name: str) -> None: ...
     async def use_on_board(self, name: str) -> None: ...
     def model_files(self) -> Sequence[ModelFileView]: ...
+    def added_endpoints(self) -> Sequence[AddedEndpointView]: ...
+    async def use_endpoint(self, name: str) -> None: ...
     def presets(self) -> Sequence[Preset]: ...
     def first_messages(self) -> Sequence[FirstMessage]: ...
     def keep_first_message(self, message: FirstMessage) -> None: ...

@@ -6,19 +6,19 @@ import asyncio
 import contextlib
 import getpass
 import json
-import os
 import random
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
-from iact.choices import Choices
+from iact.choices import Choices, value_of_key
 from iact.commands import remote
-from iact.core.errors import IactError, UsageError
+from iact.core.errors import IactError, ModelError, UsageError
 from iact.core.session.clock import SystemClock
 from iact.core.session.models import RoleModel, Tried, ask_shortly, list_models, try_model
 from iact.models import gguf, hub
@@ -33,16 +33,27 @@ from iact.models.added import (
     no_such_model,
     place_of,
 )
-from iact.models.download import FetchProgress, HubDownload, digest_of, fetch_from_hub
+from iact.models.download import FetchProgress, HubDownload, digest_of, fetch, fetch_from_hub
 from iact.models.presets import preset
-from iact.models.weights import KNOWN, ModelFile, OwnFile, cache_folder, partial_path
+from iact.models.weights import KNOWN, ChosenFile, ModelFile, OwnFile, cache_folder, partial_path
 from iact.sandbox.secrets import Secrets
 from iact.settings import Settings
 from iact.web.ports import RoleChoice
 from iact.wiring import endpoint_of, make_data_directory, role_of
 
+_Result = TypeVar("_Result")
+
 _LICENCE: Final = "apache-2.0"
 """Of both models that come with the product."""
+
+_LOADING_SECONDS: Final = 300
+"""For how long a file that is tried may be loaded. From a slow disk, 30 GB take that long."""
+
+_ANSWER_SECONDS: Final = 180
+"""For how long it may write ten words. Whoever needs longer for them is of no use in a dialogue."""
+
+_TELL_SECONDS: Final = 10
+"""How often a person reads that it still goes on."""
 
 _SHOWN: Final = 12
 """How many models of an endpoint are named where a person must choose one."""
@@ -289,7 +300,7 @@ def _from_preset(
     key_name = key
     value = ""
     if key:
-        value = _value_of(settings, key)
+        value = value_of_key(Secrets(settings.data), key)
     elif chosen.needs_key:
         value = _typed_key(chosen.title, chosen.keys)
         key_name = f"ENDPOINT_{re.sub(r'[^A-Z0-9]', '_', name.upper())}_KEY"
@@ -301,16 +312,6 @@ def _from_preset(
     if chosen.about:
         _tell(chosen.about)
     return name, AddedEndpoint(source=chosen.name, url=address, model=model, key=key_name)
-
-
-def _value_of(settings: Settings, key: str) -> str:
-    """The key behind a name."""
-    value = os.environ.get(key) or Secrets(settings.data).of((key,)).get(key)
-    if not value:
-        raise UsageError(
-            f"{key} is neither a variable of the environment nor a stored secret; store it with iact secret set {key}."
-        )
-    return value
 
 
 def _typed_key(title: str, keys: str) -> str:
@@ -433,7 +434,7 @@ def _added(settings: Settings, name: str) -> AddedModel:
 
 
 def _role_model(settings: Settings, model: AddedEndpoint) -> RoleModel:
-    key = _value_of(settings, model.key) if model.key else None
+    key = value_of_key(Secrets(settings.data), model.key) if model.key else None
     return RoleModel(url=model.url, key=key, model=model.model, context=settings.context)
 
 
@@ -441,16 +442,58 @@ async def _try(settings: Settings, wanted: RoleModel | str) -> Tried:
     if isinstance(wanted, RoleModel):
         return await try_model(wanted)
 
+    chosen = chosen_file(wanted, settings.data)
+    if chosen.weights is None:
+        return Tried(model=wanted, fault=chosen.reason)
+    if not chosen.weights.present:
+        # How long a download takes says nothing about the model.
+        await asyncio.to_thread(fetch, chosen.weights, _Printed())
+    return await _try_file(chosen, chosen.weights.size)
+
+
+async def _try_file(chosen: ChosenFile, size: int) -> Tried:
+    """Load a model's file, and ask it. Both end in time, and say meanwhile that they go on."""
     from iact.models.embedded import EmbeddedModel
 
     clock = SystemClock()
-    model = EmbeddedModel(clock=clock, rng=random.Random(), selection=chosen_file(wanted, settings.data))
+    model = EmbeddedModel(clock=clock, rng=random.Random(), selection=chosen, bare=True)
+    name = model.profile.name
     try:
         # Loading it is no part of how fast it answers.
-        await model.warm()
-        return await ask_shortly(model, clock)
+        await _in_time(f"loading {name} ({size / 1e6:,.0f} MB)", _LOADING_SECONDS, model.warm())
+        return await _in_time(f"asking {name} for ten words", _ANSWER_SECONDS, ask_shortly(model, clock))
+    except ModelError as error:
+        return Tried(model=name, fault=str(error))
+    except TimeoutError:
+        done = "did not answer" if model.loaded else "was not loaded"
+        seconds = _ANSWER_SECONDS if model.loaded else _LOADING_SECONDS
+        return Tried(
+            model=name,
+            fault=f"{name} {done} within {seconds} seconds: it is too large for this machine, or the machine is busy. Try a "
+            "smaller file, or again later.",
+        )
     finally:
         await model.close()
+
+
+async def _in_time(what: str, seconds: float, work: Coroutine[object, object, _Result]) -> _Result:
+    """Do some work and tell what it is, and every few seconds that it still goes on.
+
+    Raises:
+        TimeoutError: it takes longer than `seconds`.
+    """
+    _tell(what)
+    began = time.monotonic()
+    task = asyncio.ensure_future(work)
+    try:
+        while (spent := time.monotonic() - began) < seconds:
+            rest = min(_TELL_SECONDS, seconds - spent)
+            if (await asyncio.wait([task], timeout=rest))[0]:
+                return task.result()
+            _tell(f"still {what}: {time.monotonic() - began:.0f} s")
+        raise TimeoutError
+    finally:
+        task.cancel()
 
 
 def _sentence(tried: Tried) -> str:

@@ -19,7 +19,7 @@ import secrets
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import httpx
@@ -105,7 +105,8 @@ class EmbeddedModel:
     """Implements `core.ports.Model`. Cheap to make: nothing is loaded before `warm` or the first stream.
 
     `selection`: which file is used; None: what fits the machine. `report` receives how far the model is, also from other
-    threads. `idle`: seconds without use after which the memory is released.
+    threads. `idle`: seconds without use after which the memory is released. `bare`: without its static prompt, which takes
+    a minute to compute, for a model that is only tried.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class EmbeddedModel:
         selection: ChosenFile | None = None,
         report: Report = lambda state: None,
         idle: float = IDLE_SECONDS,
+        bare: bool = False,
     ) -> None:
         self._clock = clock
         self._rng = rng
@@ -123,6 +125,8 @@ class EmbeddedModel:
         self._idle = idle
         self._selection = selection or select(None)
         self._profile = profile_of(self._selection)
+        if bare:
+            self._profile = replace(self._profile, static=None)
         self._running: _Running | None = None
         self._starting = asyncio.Lock()
         self._uses = 0

@@ -42,6 +42,7 @@ from iact.examples import EXAMPLES
 from iact.models.board import Board
 from iact.models.presets import PRESETS
 from iact.web.ports import (
+    AddedEndpointView,
     Finding,
     FirstMessage,
     ModelFileView,
@@ -643,6 +644,12 @@ class FakeChoices:
 
     def model_files(self) -> Sequence[ModelFileView]:
         return []
+
+    def added_endpoints(self) -> Sequence[AddedEndpointView]:
+        return []
+
+    async def use_endpoint(self, name: str) -> None:
+        raise NotImplementedError
 
     async def use_on_board(self, name: str) -> None:
         for role in ("smart", "fast"):

@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 from iact.choices import Choices
 from iact.core.records.control import SetModels
 from iact.core.session.replay import replay
-from iact.models.added import AddedFile, AddedModels
+from iact.models.added import AddedEndpoint, AddedFile, AddedModels
 from iact.sandbox.secrets import Secrets
 from iact.settings import load
 from iact.surroundings import ServerSurroundings
@@ -252,3 +252,44 @@ def test_a_file_that_was_added_is_listed_and_answers_from_the_next_message_on(
 
     run(test)
     assert load(data=str(tmp_path), environment={}).embedded == "mine"
+
+
+def test_a_model_that_was_added_behind_an_endpoint_is_listed_and_chosen(tmp_path: Path) -> None:
+    """Its key stays where it was put, and goes to nobody but its endpoint."""
+    secret = "sk-of-the-added-one"
+    with Endpoint(lambda request: "I am the added one.", api_key=secret, models=["theirs"]) as endpoint:
+        added = AddedEndpoint(source="mistral", url=endpoint.url, model="theirs", key="ENDPOINT_WORK_KEY")
+        gone = replace(added, url="http://127.0.0.1:9/v1", key="ENDPOINT_GONE_KEY")
+        models = AddedModels(tmp_path)
+        models.put("work", added)
+        models.put("without-key", gone)
+        Secrets(tmp_path).store("ENDPOINT_WORK_KEY", secret)
+
+        async def test() -> None:
+            settings = load(data=str(tmp_path), environment={})
+            async with runtime(tmp_path, replies({"/": ["I am the first."]})) as opened:
+                around = ServerSurroundings(Choices(settings, opened.use_models))
+                async with browsing(opened, around) as scene:
+                    page = await scene.page()
+                    await page.get_by_role("button", name="Settings").click()
+                    dialog = page.get_by_role("dialog", name="Settings")
+                    rows = dialog.locator("[data-role=model-endpoints] li")
+                    await expect(rows).to_have_count(2)
+                    await expect(rows.nth(0)).to_contain_text(f"work theirs at {endpoint.url}")
+
+                    await dialog.get_by_role("button", name="Use without-key").click()
+                    await expect(dialog).to_contain_text("ENDPOINT_GONE_KEY is neither a variable")
+                    await expect(rows.nth(0)).not_to_contain_text("answers now")
+
+                    await dialog.get_by_role("button", name="Use work").click()
+                    await expect(rows.nth(0)).to_contain_text("answers now")
+                    await page.keyboard.press("Escape")
+                    await page.locator("[data-role=text]").fill("Who are you?")
+                    await page.keyboard.press("Enter")
+                    await expect(page.locator(".entry[data-kind=reply]").last).to_contain_text(
+                        "I am the added one."
+                    )
+
+        run(test)
+    smart = load(data=str(tmp_path), environment={}).models["smart"]
+    assert (smart.base_url, smart.model) == (endpoint.url, "theirs")

@@ -466,6 +466,17 @@ class ModelFiles(TypedDict):
     list: list[ModelFile]
 
 
+class AddedEndpoint(TypedDict):
+    name: str
+    model: str
+    url: str
+    in_use: bool
+
+
+class AddedEndpoints(TypedDict):
+    list: list[AddedEndpoint]
+
+
 class TriedModel(TypedDict):
     names: list[str]
     model: str

@@ -932,6 +932,24 @@ class UseOnBoard(Message):
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
 
 
+class ListAddedEndpoints(Message):
+    """Models behind endpoints, which were added with `iact model add`.
+
+    The `ok` has `list`, each with `name`, `model`, as its endpoint names it, `url`, and `in_use`, whether it is the one that
+    answers.
+    """
+
+
+class UseEndpoint(Message):
+    """Let a model answer from the next message on that was added with `iact model add` and a preset; written to the data
+    directory's `iact.toml`.
+
+    `name`: as `model.endpoints` lists it.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
+
+
 class ListFirstMessages(Message):
     """Messages that sessions often begin with. The `ok` has `list`, each with `name` and `text`."""
 

@@ -9,6 +9,7 @@ import { heard, number, t } from "../base/language.js";
 /** @typedef {{role: string, url: string, model: string, context: number, key: boolean, own: boolean} & Terms} Role */
 /** @typedef {import("../state/wire.d.ts").Preset} Preset */
 /** @typedef {import("../state/wire.d.ts").ModelFile} ModelFile */
+/** @typedef {import("../state/wire.d.ts").AddedEndpoint} AddedEndpoint */
 /** @typedef {import("../state/types.d.ts").Request} Request */
 
 const ABOUT = { smart: t("answers you, and does every task that has no role of its own"), fast: t("judges plans, and shortens long texts") };
@@ -23,14 +24,18 @@ const ABOUT = { smart: t("answers you, and does every task that has no role of i
 export function modelsSection(request, changed, connect) {
   const list = el("ul", { className: "modules roles" });
   const files = el("ul", { className: "modules", "data-role": "model-files" });
+  const endpoints = el("ul", { className: "modules", "data-role": "model-endpoints" });
+  const added = el("section", { hidden: true }, el("h4", {}, t("Added providers")), endpoints);
   const news = el("p", { className: "facts", role: "status" });
   const add = el("button", { type: "button" }, t("Add a role"));
   /** @type {Preset[]} */ let presets = [];
   const refresh = async () => {
     try {
-      const [found, known, local] = await Promise.all([request("models"), request("model.presets"), request("model.files")]);
+      const [found, known, local, remote] = await Promise.all([request("models"), request("model.presets"), request("model.files"), request("model.endpoints")]);
       presets = known.list;
       files.replaceChildren(...local.list.map(fileRow));
+      endpoints.replaceChildren(...remote.list.map(endpointRow));
+      added.hidden = !remote.list.length;
       list.replaceChildren(...found.list.map((/** @type {Role} */ role) => row(role)));
       if (!connect) return;
       connect = false;  // after the form was used, the list is shown again
@@ -46,10 +51,24 @@ export function modelsSection(request, changed, connect) {
   /** @param {ModelFile} file */
   const fileRow = (file) => {
     const facts = [bytes(file.size), file.present ? "" : t("downloaded when it is first needed"), file.in_use ? t("answers now") : ""].filter(Boolean).join(" · ");
-    const use = el("button", { type: "button", "aria-label": t("Use {model}", { model: file.title }) }, t("Use"));
-    use.hidden = file.in_use;
-    use.addEventListener("click", () => act("model.board", { name: file.name }, t("{model} answers from the next message on.", { model: file.title })));
-    return el("li", {}, el("strong", {}, file.title), " ", el("span", { className: "facts" }, facts), " ", use);
+    return modelRow(file.title, facts, file.in_use, () => act("model.board", { name: file.name }, t("{model} answers from the next message on.", { model: file.title })));
+  };
+  /** @param {AddedEndpoint} endpoint */
+  const endpointRow = ({ name, model, url, in_use: answers }) => {
+    const facts = [t("{model} at {url}", { model, url }), answers ? t("answers now") : ""].filter(Boolean).join(" · ");
+    return modelRow(name, facts, answers, () => act("model.endpoint", { name }, t("{model} answers from the next message on.", { model: name })));
+  };
+  /**
+   * @param {string} title
+   * @param {string} facts
+   * @param {boolean} answers whether it is the one that answers now
+   * @param {() => void} choose
+   */
+  const modelRow = (title, facts, answers, choose) => {
+    const use = el("button", { type: "button", "aria-label": t("Use {model}", { model: title }) }, t("Use"));
+    use.hidden = answers;
+    use.addEventListener("click", choose);
+    return el("li", {}, el("strong", {}, title), " ", el("span", { className: "facts" }, facts), " ", use);
   };
   /** @param {Role} role */
   const row = (role) => {
@@ -146,6 +165,6 @@ export function modelsSection(request, changed, connect) {
   };
   add.addEventListener("click", () => list.append(el("li", {}, form({ role: "", url: "", model: "", context: 0, key: false, own: true, dialect: null, takes: null, price_prompt: null, price_cached: null, price_completion: null }, true))));
   void refresh();
-  return el("section", { "aria-label": t("Models") }, el("h3", {}, t("Models")), list, add, news,
+  return el("section", { "aria-label": t("Models") }, el("h3", {}, t("Models")), list, add, news, added,
     el("h4", {}, t("On this machine")), files, el("p", { className: "facts" }, t("Add another file with “iact model add file:PATH” or “hub:OWNER/NAME”.")));
 }

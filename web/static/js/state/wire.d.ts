@@ -45,6 +45,17 @@ export interface ActivityNews {
   why?: string;
 }
 
+export interface AddedEndpoint {
+  name: string;
+  model: string;
+  url: string;
+  in_use: boolean;
+}
+
+export interface AddedEndpoints {
+  list: Array<AddedEndpoint>;
+}
+
 export interface Address {
   url: string;
 }
@@ -942,6 +953,8 @@ export interface Requests {
   "model.presets": { fields: {}; answer: Presets };
   "model.files": { fields: {}; answer: ModelFiles };
   "model.board": { fields: {name: string}; answer: Nothing };
+  "model.endpoints": { fields: {}; answer: AddedEndpoints };
+  "model.endpoint": { fields: {name: string}; answer: Nothing };
   "first": { fields: {}; answer: FirstMessages };
   "first.keep": { fields: {name: string; text: string}; answer: Nothing };
   "first.forget": { fields: {name: string}; answer: Nothing };
