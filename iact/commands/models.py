@@ -50,7 +50,8 @@ _LOADING_SECONDS: Final = 300
 """For how long a file that is tried may be loaded. From a slow disk, 30 GB take that long."""
 
 _ANSWER_SECONDS: Final = 180
-"""For how long it may write ten words. Whoever needs longer for them is of no use in a dialogue."""
+"""For how long it may write ten words. A model that needs longer for them is of no use in a
+dialogue."""
 
 _TELL_SECONDS: Final = 10
 """How often a person reads that it still goes on."""
