@@ -281,7 +281,7 @@ async def _summary(client: Client, message: requests.Summary) -> answers.Text:
 
 async def _plan_start(client: Client, message: requests.StartPlan) -> answers.Recorded:
     session = await client.session()
-    return {"n": (await session.start_plan(message.path)).n}
+    return {"n": (await session.start_plan(message.path, seen=message.digest)).n}
 
 
 async def _plan_edit(client: Client, message: requests.EditPlan) -> answers.Recorded:
@@ -294,9 +294,9 @@ async def _plan_retry(client: Client, message: requests.RetryStep) -> answers.Re
     return {"n": (await session.retry_step(message.path, message.step)).n}
 
 
-async def _plan_text(client: Client, message: requests.ShowPlan) -> answers.Text:
+async def _plan_text(client: Client, message: requests.ShowPlan) -> answers.PlanText:
     session = await client.session()
-    return {"text": session.plan_text(message.path)}
+    return {"text": session.plan_text(message.path), "digest": session.plan_digest(message.path)}
 
 
 async def _plan_save(client: Client, message: requests.SavePlan) -> answers.PlanFile:
@@ -407,7 +407,13 @@ async def _answer_form(client: Client, message: requests.AnswerForm) -> answers.
 
 async def _declassify(client: Client, message: requests.Declassify) -> answers.Recorded:
     session = await client.session()
-    return {"n": (await session.declassify(message.path, message.name)).n}
+    return {"n": (await session.declassify(message.path, message.name, seen=message.digest)).n}
+
+
+async def _reading(client: Client, message: requests.ShowReading) -> answers.Reading:
+    session = await client.session()
+    labels, digest = session.reading(message.path)
+    return {"labels": sorted(labels), "digest": digest}
 
 
 async def _restore(client: Client, message: requests.Restore) -> answers.Recorded:
@@ -525,7 +531,7 @@ async def _variables(client: Client, message: requests.ListVariables) -> answers
 
 async def _variable(client: Client, message: requests.ShowVariable) -> answers.VariableContent:
     value, content = await client.history().variable(message.path, message.name, message.at)
-    return inspection.content_fields(value, content)
+    return inspection.content_fields(message.path, value, content)
 
 
 async def _modules(client: Client, message: requests.ListModules) -> answers.Modules:
@@ -644,6 +650,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "form.answer": _command(requests.AnswerForm, _answer_form, "clear"),
     "intent": _command(requests.SetIntent, _intent, "own"),
     "declassify": _command(requests.Declassify, _declassify, "own"),
+    "reading": _command(requests.ShowReading, _reading, "own"),
     "lockdown": _command(requests.Lockdown, _lockdown, "steer"),
     "restore": _command(requests.Restore, _restore, "steer"),
     "timeline": _command(requests.ShowTimeline, timeline.show_timeline, "see"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from iact.core.session.consent import variable_digest
 from iact.core.session.replay import SeenContext
 from iact.core.session.view import Variable
 from iact.web.safe_text import shortened, visible
@@ -45,14 +46,21 @@ def table_fields(variables: Iterable[Variable]) -> list[answers.Variable]:
     return [_described(one) for one in variables]
 
 
-def content_fields(value: Variable, content: bytes) -> answers.VariableContent:
-    """One variable with its content, if that is text."""
-    fields = _described(value)
-    sha256 = value.sha256
-    if not value.is_text and not _reads_as_text(content):
-        return {**fields, "sha256": sha256, "text": None, "left_out": 0}
-    text, left_out = _cut(content.decode("utf-8", "replace"), _CONTENT_HEAD, _CONTENT_TAIL)
-    return {**fields, "sha256": sha256, "text": text, "left_out": left_out}
+def content_fields(path: str, value: Variable, content: bytes) -> answers.VariableContent:
+    """One variable of the agent `path` with its content, if that is text."""
+    text: str | None = None
+    left_out = 0
+    if value.is_text or _reads_as_text(content):
+        text, left_out = _cut(content.decode("utf-8", "replace"), _CONTENT_HEAD, _CONTENT_TAIL)
+
+    digest = variable_digest(path, value.name, value.sha256, value.labels)
+    return {
+        **_described(value),
+        "sha256": value.sha256,
+        "text": text,
+        "left_out": left_out,
+        "digest": digest,
+    }
 
 
 def _reads_as_text(content: bytes) -> bool:

@@ -76,7 +76,7 @@ from iact.core.records.plans import (
 )
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
-from iact.core.session.consent import question_digest
+from iact.core.session.consent import plan_digest, question_digest
 from iact.core.session.ending import Outcome, outcome_of
 from iact.core.session.questions import is_question
 from iact.core.session.text import IsAction, calls, looks_like_action
@@ -189,6 +189,8 @@ def _header(record: Record, limit: int) -> Fields:
         message["body_size"] = len(record.body)
     if is_question(record):
         message["digest"] = question_digest(record)
+    elif record.kind in ("plan", "extend"):
+        message["digest"] = plan_digest(record)
     return message
 
 

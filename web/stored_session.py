@@ -138,8 +138,12 @@ class StoredSession:
         """Refused."""
         _refuse()
 
-    async def start_plan(self, path: str) -> Record:
+    async def start_plan(self, path: str, *, seen: str | None = None) -> Record:
         """Refused."""
+        _refuse()
+
+    def plan_digest(self, path: str) -> str:
+        """Refused: none of its plans can be started."""
         _refuse()
 
     async def edit_plan(self, path: str, text: str) -> Record:
@@ -237,8 +241,12 @@ class StoredSession:
         """Empty: nothing of it runs."""
         return ()
 
-    async def declassify(self, path: str, variable: str | None = None) -> Record:
+    async def declassify(self, path: str, variable: str | None = None, *, seen: str | None = None) -> Record:
         """Refused."""
+        _refuse()
+
+    def reading(self, path: str) -> tuple[frozenset[str], str]:
+        """Refused: nothing of it can be vouched for."""
         _refuse()
 
     async def restore(self, version: str) -> Record:

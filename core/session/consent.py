@@ -60,6 +60,32 @@ def change_digest(pending: PendingChange) -> str:
     )
 
 
+def plan_digest(shaped: Record) -> str:
+    """Return the digest of a plan as the record `shaped` left it: the last one that wrote steps of it.
+
+    Its number is in it, and no record before it can change.
+    """
+    place: dict[str, JSON] = {"n": shaped.n, "at": shaped.at, "agent": shaped.agent}
+    return digest_of({"what": "plan", **place, "steps": shaped.fields})
+
+
+def variable_digest(agent: str, name: str, sha256: str, labels: Iterable[str]) -> str:
+    """Return the digest of a variable that a person may vouch for: its content, and where it comes from."""
+    said: dict[str, JSON] = {"agent": agent, "name": name, "sha256": sha256}
+    return digest_of({"what": "variable", **said, "labels": list[JSON](sorted(labels))})
+
+
+def reading_digest(agent: str, turn: int, labels: Iterable[str]) -> str:
+    """Return the digest of everything that an agent has read. `turn`: the record of its last turn."""
+    said: dict[str, JSON] = {"agent": agent, "turn": turn}
+    return digest_of({"what": "reading", **said, "labels": list[JSON](sorted(labels))})
+
+
+def policy_digest(was: str, text: str) -> str:
+    """Return the digest of a change of the policy: the file as it is, and as it is to be."""
+    return digest_of({"what": "policy", "was": was, "text": text})
+
+
 def together(digests: Iterable[str]) -> str:
     """Return the digest of several things that are agreed to at once, in the order in which they are shown."""
     return digest_of({"what": "list", "of": list(digests)})

@@ -17,6 +17,7 @@ from typing import Final, Literal, get_args
 
 from iact.core.context.excerpt import excerpt
 from iact.core.errors import (
+    Changed,
     IactError,
     JournalUnwritable,
     SandboxError,
@@ -508,22 +509,46 @@ class Session:
 
     # --- plans ----------------------------------------------------------------------------------
 
-    async def start_plan(self, path: str) -> Record:
+    async def start_plan(self, path: str, *, seen: str | None = None) -> Record:
         """Start a plan that waits for a person's review.
+
+        `seen`: the digest of the plan as the person was shown it (`plan_digest`); None: a program decides.
 
         Raises:
             UsageError: there is no such plan, or it is not waiting to be started.
+            Changed: it has other steps now.
         """
         plan, run = self._plan(path)
         if not plan.active or run.running is None or not run.running.awaited:
             raise UsageError(f"The plan {path} is not waiting to be started.")
+        if seen is not None and run.changing:
+            raise Changed
+        if seen is not None:
+            consent.check(seen, self.plan_digest(path))
         return await self._live.durable(self._live.record(signed(BeginPlan(by="user")), path))
+
+    def plan_digest(self, path: str) -> str:
+        """The digest of a plan with its current steps, which a yes to start it sends back.
+
+        Raises:
+            UsageError: there is no such plan, or it has no steps.
+        """
+        _, run = self._plan(path)
+        if run.shaped is None:
+            raise UsageError(f"The plan {path} has no steps yet.")
+        return consent.plan_digest(run.shaped)
 
     def unstarted_plans(self) -> list[str]:
         """The plans that are written and wait for a person to start them."""
-        plans = [agent for agent in self._live.tree.at_work.values() if agent.plan is not None]
-        runs = [(agent.path, agent.plan.running) for agent in plans if agent.plan is not None]
-        return [path for path, run in runs if run is not None and run.awaited and run.still]
+        paths = []
+        for agent in self._live.tree.at_work.values():
+            plan = agent.plan
+            if plan is None or plan.running is None or plan.shaped is None or plan.changing:
+                continue
+
+            if plan.running.awaited and plan.running.still:
+                paths.append(agent.path)
+        return paths
 
     async def edit_plan(self, path: str, text: str) -> Record:
         """Replace the steps that have not started, in a plan that waits or is paused. `text`: the whole plan, JSON or
@@ -814,15 +839,33 @@ class Session:
         tree = self._live.tree
         return hosts_json(tree.policy.egress, tree.hosts.always, tree.hosts.session)
 
-    async def declassify(self, path: str, variable: str | None = None) -> Record:
+    def reading(self, path: str) -> tuple[frozenset[str], str]:
+        """What an agent has read, by its labels, and the digest that a yes to trust all of it sends back.
+
+        Raises:
+            UsageError: there is no such agent.
+        """
+        agent = self._find(path)
+        return agent.labels, consent.reading_digest(path, agent.turn, agent.labels)
+
+    async def declassify(self, path: str, variable: str | None = None, *, seen: str | None = None) -> Record:
         """Vouch for one variable of an agent, or for everything the agent itself has read (not its variables).
+
+        `seen`: the digest of what the person was shown (`consent.variable_digest`, `reading`); None: a program decides.
 
         Raises:
             UsageError: there is no such agent or variable.
+            Changed: the variable has another value now, or the agent has read more.
         """
         agent = self._find(path)
         if variable is not None and variable not in agent.table:
             raise UsageError(f"The agent {path} has no variable {variable!r}.")
+        if seen is not None and variable is None:
+            consent.check(seen, self.reading(path)[1])
+        elif seen is not None and variable is not None:
+            value = agent.table[variable]
+            consent.check(seen, consent.variable_digest(path, variable, value.sha256, value.labels))
+
         vouched = Declassify(by="user", variable=variable or "")
         return await self._live.durable(self._live.record(signed(vouched), path))
 

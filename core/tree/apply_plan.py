@@ -461,6 +461,8 @@ def written(tree: Tree, plan: Agent, record: Record) -> None:
         says = repr(owed.content.KIND) if owed is not None else "nothing"
         raise mismatch(record, f"follows from nothing; the plan says {says} here")
     expect_said(tree, record, owed.content, owed.body)
+    if isinstance(owed.content, (said.Plan, said.Extend)):
+        run.shaped = record
 
 
 def _written_then(tree: Tree, plan: Agent, run: PlanRun, record: Record) -> None:
@@ -700,6 +702,7 @@ def edited(tree: Tree, plan: Agent, record: Record) -> None:
         machine.edited(wanted)
     except PlanError as error:
         raise mismatch(record, f"changes the plan as it can't be: {error}") from error
+    run.shaped = record
     with telling(tree, plan, run):
         machine.edit(wanted, run.at(record.at))
 

@@ -159,6 +159,8 @@ class PlanRun:
     ending: Ending | None = None
     by_person: bool = False
     """Whether a person wrote it, and not an agent."""
+    shaped: Record | None = None
+    """The last record that changed its steps: a version, more of one, or a person's edit. None before the first."""
 
     @property
     def state(self) -> PlanState:
@@ -175,6 +177,11 @@ class PlanRun:
         """Whether it has ended and owes the journal nothing but its reply."""
         ended = self.machine is not None and self.machine.over
         return bool((ended or self.invalid) and not self.owed)
+
+    @property
+    def changing(self) -> bool:
+        """Whether its steps are other than its records say so far."""
+        return any(isinstance(owed.content, (Plan, Extend)) for owed in self.owed)
 
     def held(self, node: str) -> bool:
         """Whether a person has paused this step individually."""

@@ -268,14 +268,19 @@ def _values(given: str) -> dict[str, JSON]:
 @options.session
 @options.agent
 @click.argument("variable", required=False)
+@options.digest
 @options.as_json
-def declassify(settings: Settings, *, session: str, agent: str, variable: str | None, as_json: bool) -> int:
-    """Mark a variable of an agent, or everything that the agent has read so far, as trusted."""
-    from iact.commands import remote
+def declassify(
+    settings: Settings, *, session: str, agent: str, variable: str | None, digest: str, as_json: bool
+) -> int:
+    """Mark a variable of an agent, or everything that the agent has read so far, as trusted.
+
+    It is shown first, with its digest, and you are asked.
+    """
+    from iact.commands import answers
 
     name = variable.removeprefix("$") if variable else None
-    frame: Frame = {"type": "declassify", "path": agent, "name": name}
-    return remote.control(settings, session, frame, as_json=as_json)
+    return answers.declassify(settings, session, agent, name, seen=digest, as_json=as_json)
 
 
 @command()

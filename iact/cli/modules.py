@@ -195,11 +195,13 @@ def show_policy(settings: Settings) -> int:
 
 @policy.command("set")
 @click.argument("source", metavar="FILE")
-def set_policy(settings: Settings, *, source: str) -> int:
+@options.digest
+def set_policy(settings: Settings, *, source: str, digest: str) -> int:
     """Replace the policy file with FILE (- reads standard input), if FILE is a valid policy.
 
+    Without --digest, the difference is shown, and you are asked.
     The new policy applies to sessions that are started or reopened after this.
     """
     from iact.commands import policy
 
-    return policy.replace(settings, source)
+    return policy.replace(settings, source, seen=digest)

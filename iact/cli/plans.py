@@ -124,12 +124,16 @@ def templates(settings: Settings, *, name: str | None, as_json: bool) -> int:
 @plan.command()
 @options.session
 @_agent
+@options.digest
 @options.as_json
-def start(settings: Settings, *, session: str, agent: str, as_json: bool) -> int:
-    """Start a plan that is waiting for you."""
-    from iact.commands import remote
+def start(settings: Settings, *, session: str, agent: str, digest: str, as_json: bool) -> int:
+    """Start a plan that is waiting for you.
 
-    return remote.control(settings, session, {"type": "plan.start", "path": agent}, as_json=as_json)
+    It is shown first, with its digest, and you are asked.
+    """
+    from iact.commands import answers
+
+    return answers.start_plan(settings, session, agent, seen=digest, as_json=as_json)
 
 
 @plan.command()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from pathlib import Path
 
 from iact.commands import audit
+from iact.commands.agreement import agreed
+from iact.core.characters import escaped
 from iact.core.errors import UsageError
+from iact.core.gate.policy_file import Policies
+from iact.core.session import consent
 from iact.core.session.policy import policy_text, write_policy
 from iact.settings import Settings
 from iact.wiring import make_data_directory
@@ -18,17 +23,44 @@ def show(settings: Settings) -> int:
     return 0
 
 
-def replace(settings: Settings, source: str) -> int:
+def replace(settings: Settings, source: str, *, seen: str) -> int:
     """Replace the policy, if the new one is valid. `source`: a file, or `-` for standard input.
 
+    `seen`: the digest of the change as the person saw it; without it the change is shown, and the person is asked.
+
     Raises:
-        UsageError: the new policy can't be read, is invalid, or can't be written.
+        UsageError: the new policy can't be read, is invalid, or can't be written, or there is nobody to ask.
+        Changed: it is not the change that the person was shown.
     """
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{source} can't be read: {error}.") from error
+
+    Policies.from_toml(text)
+    was = policy_text(settings.data)
+    if text == was:
+        print("iact: This is the policy already.", file=sys.stderr)
+        return 0
+
+    if not _agrees(was, text, seen):
+        return 1
+
     make_data_directory(settings)
-    write_policy(settings.data, text)
+    write_policy(settings.data, text, was=was)
     audit.tell(settings, "policy.changed")
     return 0
+
+
+def _agrees(was: str, text: str, seen: str) -> bool:
+    """Whether the person agrees to this change, beforehand by its digest or now at the terminal."""
+    digest = consent.policy_digest(was, text)
+    if seen:
+        consent.check(seen, digest)
+        return True
+
+    # Line ends are shown as part of a line: one that only moves must be seen, too.
+    before, after = was.split("\n"), text.split("\n")
+    for line in difflib.unified_diff(before, after, "the policy now", "the new policy", lineterm=""):
+        print(escaped(line, every=True))
+    return agreed("Make it the policy?", digest)

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from iact.commands.form_lines import FormLines
 from iact.core.characters import escaped
-from iact.core.errors import UsageError
+from iact.core.errors import Changed, UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.forms import FormAsk
@@ -64,6 +64,8 @@ class TerminalQuestions:
         """The form that is being filled in."""
         self._plans: list[str] = []
         """Plans that were shown; the question is about the last one."""
+        self._plan_digests: dict[str, str] = {}
+        """The digest of each plan as it was shown."""
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -92,9 +94,14 @@ class TerminalQuestions:
             self._shown, self._form = {}, None
             print("(settled)", file=sys.stderr)
         self._show()
+        self._show_plans()
+
+    def _show_plans(self) -> None:
+        """Show the plans that wait to be started."""
         for path in self._session.unstarted_plans() if self.asks else ():
             if path not in self._plans:
                 self._plans.append(path)
+                self._plan_digests[path] = self._session.plan_digest(path)
                 text = escaped(self._session.plan_text(path), every=False)
                 print(
                     f"The plan {path} is waiting for you:\n\n{text}\n{_START}",
@@ -207,6 +214,13 @@ class TerminalQuestions:
 
     async def _begin(self, path: str, start: bool) -> None:
         try:
-            await (self._session.start_plan(path) if start else self._session.cancel(path))
+            if start:
+                await self._session.start_plan(path, seen=self._plan_digests[path])
+            else:
+                await self._session.cancel(path)
+        except Changed as error:
+            print(f"note: {error}", file=sys.stderr, flush=True)
+            self._plans.remove(path)
+            self._show_plans()
         except UsageError as error:  # it was settled elsewhere in the meantime
             print(f"note: {error}", file=sys.stderr, flush=True)

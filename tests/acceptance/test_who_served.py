@@ -119,7 +119,8 @@ def steers(one: Person, file: str) -> None:
 
 def owns(one: Person) -> None:
     """What the owner alone may."""
-    one.do("declassify", {"type": "declassify", "path": "/"})
+    read = one.do("reading", {"type": "reading", "path": "/"})
+    one.do("declassify", {"type": "declassify", "path": "/", "digest": read["digest"]})
     one.do("intent", {"type": "intent", "value": 0.5})
     one.do("budget", {"type": "budget", "tokens": 1000})
 

@@ -161,7 +161,7 @@ def test_a_cancelled_answer_ends_the_wait_of_whoever_said(stage: Stage) -> None:
         (("clear", "12", "--allow"), 2, "No call waits for an answer to record 12."),
         (("answer", "12", "--no"), 2, "No call waits for an answer to record 12."),
         (("answer", "12", "--values", "[1]"), 2, "--values takes a JSON object"),
-        (("declassify", "nothing"), 2, "The agent / has no variable 'nothing'."),
+        (("declassify", "nothing"), 2, "The agent / has no variable $nothing."),
     ],
 )
 def test_what_the_server_refuses_is_one_sentence(

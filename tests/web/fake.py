@@ -300,7 +300,10 @@ class FakeSession:
     async def cancel(self, path: str, step: str = "") -> Record:
         return self._control("cancel", path, step)
 
-    async def start_plan(self, path: str) -> Record:
+    def plan_digest(self, path: str) -> str:
+        return "0" * 64
+
+    async def start_plan(self, path: str, *, seen: str | None = None) -> Record:
         return self._control("start", path, "")
 
     async def edit_plan(self, path: str, text: str) -> Record:
@@ -398,7 +401,10 @@ class FakeSession:
         ]
         self.hosts = [one for one in self.hosts if one not in changed] + ([] if remove else changed)
 
-    async def declassify(self, path: str, variable: str | None = None) -> Record:
+    def reading(self, path: str) -> tuple[frozenset[str], str]:
+        return frozenset({"tool:web.fetch"}), "0" * 64
+
+    async def declassify(self, path: str, variable: str | None = None, *, seen: str | None = None) -> Record:
         self._note("declassify", path, str(variable))
         return self.append("control", path, op="declassify", by="user")
 

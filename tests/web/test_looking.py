@@ -56,7 +56,7 @@ def test_hidden_characters_are_seen() -> None:
     [one] = shown("a\u202eb\x00")
     assert one["text"] == "a‹U+202E›b␀"
     value = variable("x\u200by".encode(), origin="a\u202eb", labels=frozenset({"web\x07"}))
-    fields = content_fields(value, value.load())
+    fields = content_fields("/", value, value.load())
     assert fields["text"] == "x‹U+200B›y"
     assert (fields["origin"], fields["labels"]) == ("a‹U+202E›b", ["web␇"])
 
@@ -71,12 +71,12 @@ def test_variables_are_shown_with_where_they_come_from() -> None:
 
 def test_content_that_is_no_text_is_not_shown() -> None:
     value = variable(b"\x89PN", media="image/png")
-    fields = content_fields(value, value.load())
+    fields = content_fields("/", value, value.load())
     assert (fields["text"], fields["size"], fields["sha256"]) == (None, 3, value.sha256)
 
 
 def test_long_content_loses_its_middle() -> None:
     value = variable(b"a" * 1_000_000)
-    fields = content_fields(value, value.load())
+    fields = content_fields("/", value, value.load())
     assert fields["left_out"] == 1_000_000 - 128_000
     assert len(str(fields["text"])) < 129_000

@@ -267,8 +267,8 @@ def test_every_control_reaches_the_session_and_is_answered_with_its_record() -> 
                 {"type": "clear", "call": 4, "allow": True, "digest": SEEN, "remember": "call"},
                 {"type": "clear", "call": 5, "allow": True, "digest": SEEN, "remember": {"function": "m.*"}},
                 {"type": "lockdown", "value": True},
-                {"type": "declassify", "path": "/a"},
-                {"type": "declassify", "path": "/a", "name": "page_1"},
+                {"type": "declassify", "path": "/a", "digest": "0" * 16},
+                {"type": "declassify", "path": "/a", "name": "page_1", "digest": "0" * 16},
             ]
             for number, message in enumerate(messages, 1):
                 await send(client, id=number, **message)

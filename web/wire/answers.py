@@ -57,6 +57,10 @@ class Text(TypedDict):
     text: str
 
 
+class PlanText(Text):
+    digest: str
+
+
 class Source(TypedDict):
     text: str
     more: NotRequired[int]
@@ -216,10 +220,16 @@ class Variables(TypedDict):
     list: list[Variable]
 
 
+class Reading(TypedDict):
+    labels: list[str]
+    digest: str
+
+
 class VariableContent(Variable):
     sha256: str
     text: str | None
     left_out: int
+    digest: str
 
 
 # --- time -----------------------------------------------------------------------------------------------------

@@ -196,8 +196,8 @@ class ListVariables(Message):
 class ShowVariable(Message):
     """The content of one variable.
 
-    The `ok` has the fields that `variables` lists, and `sha256`, `text` (null if the content is not text), and
-    `left_out`.
+    The `ok` has the fields that `variables` lists, and `sha256`, `text` (null if the content is not text),
+    `left_out`, and the `digest` that `declassify` sends back.
     """
 
     path: AgentPath
@@ -314,9 +314,13 @@ class OnAgent(Message):
 
 
 class StartPlan(Message):
-    """`plan.start`: start the plan `path`, which has been written and waits for a person to review it."""
+    """`plan.start`: start the plan `path`, which has been written and waits for a person to review it.
+
+    `digest`: of the plan as it was shown: that of its last record `plan` or `extend`, or of `plan.text`.
+    """
 
     path: AgentPath
+    digest: Digest
 
 
 class EditPlan(Message):
@@ -459,11 +463,23 @@ class Lockdown(Message):
     value: bool
 
 
+class ShowReading(Message):
+    """`reading`: what agent `path` has read so far. The `ok` has its `labels`, and the `digest` that `declassify` sends
+    back.
+    """
+
+    path: AgentPath
+
+
 class Declassify(Message):
-    """Mark variable `name` of agent `path` as trusted; without a name, everything that the agent has read so far."""
+    """Mark variable `name` of agent `path` as trusted; without a name, everything that the agent has read so far.
+
+    `digest`: of what was shown, that of `variable` or of `reading`.
+    """
 
     path: AgentPath
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] | None = None
+    digest: Digest
 
 
 class Restore(Message):

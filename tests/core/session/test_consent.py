@@ -18,7 +18,9 @@ from iact.core.session import consent
 from iact.core.session.effects import SeenChanges, list_digest
 from iact.core.session.skill_offers import _file
 from iact.core.tree.live_folder import PendingChange
-from tests.core.session.fakes import replies, runtime
+from tests.core.session.fakes import FakeHost, World, replies, runtime
+from tests.core.session.plan_scenes import runtime as planning
+from tests.core.session.plan_scenes import until
 from tests.core.session.test_clearance import ASKS, ONE, question
 
 ASK = ClearanceAsk(
@@ -158,3 +160,69 @@ async def test_a_no_with_a_reason_tells_an_agent_nothing_unless_its_call_waits(t
         assert [record.body for record in session.records() if record.text("op") == "inject"] == [
             "Not this one."
         ]
+
+
+PLAN = "goal: Look\nsteps:\n  - {id: a, call: t.write, params: {text: one}}\n"
+FETCH = "```web.fetch\nEvil text with 7\n```"
+WEB = "tool:web.fetch"
+
+
+async def test_a_plan_that_was_changed_since_it_was_shown_is_not_started(tmp_path: Path) -> None:
+    world = World()
+    answers = {"Plan the steps": PLAN}
+    async with planning(tmp_path, replies({}), answers=answers, world=world) as opened:
+        session = await opened.open()
+        said = await session.say("Look", mode="reflect", plan_first=True)
+        await until(lambda: session.unstarted_plans() == ["/plan"])
+        seen = session.plan_digest("/plan")
+        await session.edit_plan("/plan", PLAN.replace("one", "rm -rf /"))
+        for digest in (seen, seen[:16], "", "0" * 64):
+            with pytest.raises(Changed):
+                await session.start_plan("/plan", seen=digest)
+        assert not world.done
+
+        await until(lambda: session.unstarted_plans() == ["/plan"])
+        await session.start_plan("/plan", seen=session.plan_digest("/plan"))
+        await session.answer(said.n)
+    assert [text for _, _, text in world.done] == ["rm -rf /"]
+
+
+async def test_a_variable_that_was_set_anew_is_not_vouched_for_unseen(tmp_path: Path) -> None:
+    script = {"/": [FETCH, "```VAR x\n$fetch_1\n```", "Read.", "```VAR x\n$fetch_1 and more\n```", "Read."]}
+    async with runtime(tmp_path, replies(script), host=FakeHost(more=True)) as opened:
+        session = await opened.open(intent=2)
+        await session.ask("Read it")
+        seen = _variable(session, "x")
+        await session.ask("Read more")
+        for digest in (seen, _variable(session, "fetch_1"), session.reading("/")[1], "0" * 64, ""):
+            with pytest.raises(Changed):
+                await session.declassify("/", "x", seen=digest)
+        assert _variable_labels(session, "x") == {WEB}
+
+        await session.declassify("/", "x", seen=_variable(session, "x")[:16])
+        assert WEB not in _variable_labels(session, "x")
+
+
+async def test_an_agent_that_has_read_more_is_not_vouched_for_unseen(tmp_path: Path) -> None:
+    script = {"/": [FETCH, "Read.", FETCH, "Read."]}
+    async with runtime(tmp_path, replies(script), host=FakeHost(more=True)) as opened:
+        session = await opened.open(intent=2)
+        await session.ask("Read it")
+        labels, seen = session.reading("/")
+        assert WEB in labels
+        await session.ask("Read more")
+        with pytest.raises(Changed):
+            await session.declassify("/", seen=seen)
+        assert WEB in session.reading("/")[0]
+
+        await session.declassify("/", seen=session.reading("/")[1])
+        assert WEB not in session.reading("/")[0]
+
+
+def _variable(session: Session, name: str) -> str:
+    value = session.state.root.table[name]
+    return consent.variable_digest("/", name, value.sha256, value.labels)
+
+
+def _variable_labels(session: Session, name: str) -> frozenset[str]:
+    return session.state.root.table[name].labels - {"model", "user"}

@@ -485,7 +485,7 @@ export class Page {
   async #showVariable(path, name) {
     this.#variables ??= import("./agents/variables.js").then(({ VariableDialog }) => new VariableDialog(this.ask,
       (agent, one) => this.fetchFile("download", { path: agent, name: one }),
-      (agent, one) => this.connection.request("declassify", { path: agent, name: one }), this.pictures));
+      (agent, one, digest) => this.connection.request("declassify", { path: agent, name: one, digest }), this.pictures));
     await (await this.#variables).show(path, name);
   }
 

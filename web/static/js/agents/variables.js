@@ -42,7 +42,7 @@ export class VariableDialog {
   /**
    * @param {Ask} ask
    * @param {(path: string, name: string) => void} download
-   * @param {(path: string, name: string) => Promise<unknown>} vouch
+   * @param {(path: string, name: string, digest: string) => Promise<unknown>} vouch
    * @param {import("../dialogue/pictures.js").FetchPictures} pictures
    */
   constructor(ask, download, vouch, pictures) {
@@ -74,10 +74,11 @@ export class VariableDialog {
   /**
    * @param {string} path
    * @param {string} name
+   * @param {string} digest
    */
-  async #vouch(path, name) {
+  async #vouch(path, name, digest) {
     try {
-      await this.vouch(path, name);
+      await this.vouch(path, name, digest);
       await this.show(path, name);
     } catch (error) {
       this.#content.append(el("p", { className: "bad", role: "alert" }, error instanceof Error ? error.message : String(error)));
@@ -86,7 +87,7 @@ export class VariableDialog {
 
   /**
    * @param {string} path
-   * @param {Variable & {text: string|null, sha256: string}} value
+   * @param {Variable & {text: string|null, sha256: string, digest: string}} value
    * @param {HTMLElement|null} picture
    */
   #fill(path, value, picture) {
@@ -94,7 +95,7 @@ export class VariableDialog {
     button.addEventListener("click", () => this.download(path, value.name));
     const vouch = el("button", { type: "button", title: t("Marks this value as trusted. Calls that are blocked for untrusted data may then use it.") }, t("Trust this content"));
     vouch.hidden = value.labels.every((label) => label === "user" || label === "model");
-    vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name));
+    vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name, value.digest));
 
     const facts = [value.media, bytes(value.size), whence(value.origin), `SHA-256 ${value.sha256.slice(0, 12)}…`];
     const content = picture ?? (value.text === null

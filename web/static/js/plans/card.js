@@ -3,7 +3,7 @@
 import { el, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
 import { changeSteps } from "./graph.js";
-import { readPlan } from "./plan.js";
+import { factsOfPlan, readPlan } from "./plan.js";
 
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /** @typedef {import("../state/types.d.ts").Request} Ask asks the server */
@@ -11,13 +11,14 @@ import { readPlan } from "./plan.js";
 export class PlanCard {
   #news = el("p", { className: "plan-news", role: "alert" });
   #steps = el("ol", { className: "plan-card-steps", "aria-label": t("Steps") });
-  #start = this.#button(t("Start"), () => this.#try("plan.start"), "primary");
+  #start = this.#button(t("Start"), () => this.#try("plan.start", { path: this.#path, digest: this.#digest }), "primary");
   #change = this.#button(t("Change steps"), () => changeSteps(this.ask, this.#path));
   #path = "";
+  /** Of the steps that are shown, which a yes sends back. */ #digest = "";
   /** What is drawn, so that nothing is drawn twice. */ #drawn = "";
   element = el("section", { className: "plan-card", "aria-label": t("A plan that waits for you") },
     el("p", {}, t("This plan starts when you say so.")), this.#steps,
-    el("div", { className: "plan-actions" }, this.#start, this.#change, this.#button(t("Cancel plan"), () => this.#try("cancel"))), this.#news);
+    el("div", { className: "plan-actions" }, this.#start, this.#change, this.#button(t("Cancel plan"), () => this.#try("cancel", { path: this.#path }))), this.#news);
 
   /** @param {Ask} ask */
   constructor(ask) {
@@ -33,6 +34,7 @@ export class PlanCard {
     if (key === this.#drawn) return;
     this.#drawn = key;
     this.#path = path;
+    this.#digest = factsOfPlan(records).digest;
     setText(this.#news, "");
     const { versions } = readPlan(records);
     const steps = [...versions[versions.length - 1]?.steps.values() ?? []].filter((one) => one.kind === "tool" || one.kind === "agent");
@@ -51,11 +53,14 @@ export class PlanCard {
     return button;
   }
 
-  /** @param {"plan.start"|"cancel"} type */
-  async #try(type) {
+  /**
+   * @param {"plan.start"|"cancel"} type
+   * @param {{path: string, digest?: string}} fields
+   */
+  async #try(type, fields) {
     setText(this.#news, "");
     try {
-      await this.ask(type, { path: this.#path });
+      await this.ask(type, fields);
     } catch (error) {
       setText(this.#news, error instanceof Error ? error.message : String(error));
     }

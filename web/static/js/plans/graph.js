@@ -102,7 +102,8 @@ export class PlanView {
     const offer = (/** @type {string} */ label, /** @type {() => unknown} */ act, main = false) => {
       buttons.append(action(label, `plan ${label}`, act, main ? "primary" : ""));
     };
-    if (live && facts.awaited) offer(t("Start"), () => this.#try("plan.start", { path }), true);
+    // A yes is to the steps that are shown, so there is none beside an earlier version.
+    if (live && facts.awaited && !this.#version) offer(t("Start"), () => this.#try("plan.start", { path, digest: facts.digest }), true);
     if (live && !ending && (facts.awaited || facts.paused)) offer(t("Edit steps"), () => changeSteps(this.ask, path));
     if (live && facts.awaited) offer(t("Cancel plan"), () => this.#try("cancel", { path }));
     if (live) offer(t("Save as a template"), () => this.#keep(path));

@@ -38,6 +38,7 @@ import { t } from "../base/language.js";
  * @property {string} chosen why this mode was chosen, if it was not given
  * @property {string} options
  * @property {boolean} awaited whether it waits for a person to start it
+ * @property {string} digest of its steps, which a yes to start it sends back
  * @property {boolean} paused
  * @property {Set<string>} held steps that a person has paused
  * @property {Answer[]} answers
@@ -91,13 +92,15 @@ export function readPlan(records) {
  * @returns {PlanFacts}
  */
 export function factsOfPlan(records) {
-  /** @type {PlanFacts} */ const facts = { mode: "", chosen: "", options: "", awaited: false, paused: false, held: new Set(), answers: [], ending: null, copies: new Set(), profile: [] };
+  /** @type {PlanFacts} */ const facts = { mode: "", chosen: "", options: "", awaited: false, digest: "", paused: false, held: new Set(), answers: [], ending: null, copies: new Set(), profile: [] };
   for (const record of records) {
     const fields = /** @type {any} */ (record);
     if (record.kind === "spawn" && typeof fields.plan === "object" && fields.plan) {
       const { mode, chosen, options, first } = fields.plan;
       Object.assign(facts, { mode: String(mode ?? ""), chosen: String(chosen ?? ""), awaited: first === true,
         options: Object.entries(options ?? {}).map(([name, value]) => `${name} ${value}`).join(", ") });
+    } else if (record.kind === "plan" || record.kind === "extend") {
+      facts.digest = record.digest ?? "";
     } else if (record.kind === "copy" && fields.op === "make") {
       if (fields.base) facts.copies.add(String(fields.node));
     } else if (record.kind === "ask") {

@@ -555,6 +555,11 @@ export interface PlanFile {
   file: string;
 }
 
+export interface PlanText {
+  text: string;
+  digest: string;
+}
+
 export interface Preset {
   name: string;
   title: string;
@@ -580,6 +585,11 @@ export interface Question {
   text: string;
   digest: string;
   values: Array<LongValue>;
+}
+
+export interface Reading {
+  labels: Array<string>;
+  digest: string;
 }
 
 /** The request was carried out and recorded as record `n`. */
@@ -861,6 +871,7 @@ export interface VariableContent {
   sha256: string;
   text: string | null;
   left_out: number;
+  digest: string;
 }
 
 export interface Variables {
@@ -894,10 +905,10 @@ export interface Requests {
   "budget": { fields: {tokens?: number; money?: number}; answer: Recorded };
   "compress": { fields: {}; answer: Recorded };
   "summary": { fields: {}; answer: Text };
-  "plan.start": { fields: {path: string}; answer: Recorded };
+  "plan.start": { fields: {path: string; digest: string}; answer: Recorded };
   "plan.edit": { fields: {path: string; text: string}; answer: Recorded };
   "plan.retry": { fields: {path: string; step: string}; answer: Recorded };
-  "plan.text": { fields: {path: string}; answer: Text };
+  "plan.text": { fields: {path: string}; answer: PlanText };
   "plan.save": { fields: {path: string; name: string; parameters?: Record<string, string>}; answer: PlanFile };
   "plan.offers": { fields: {path: string}; answer: ParameterOffers };
   "plan.run": { fields: {name: string; values?: Record<string, string>; mode?: "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile" | "auto"; plan_first?: boolean}; answer: PlanBegun };
@@ -906,7 +917,8 @@ export interface Requests {
   "question": { fields: {n: number}; answer: Question };
   "form.answer": { fields: {ask: number; accept: boolean; digest?: string | null; values?: Record<string, string | boolean | number | Array<string>>}; answer: Recorded };
   "intent": { fields: {value: number}; answer: Recorded };
-  "declassify": { fields: {path: string; name?: string | null}; answer: Recorded };
+  "declassify": { fields: {path: string; name?: string | null; digest: string}; answer: Recorded };
+  "reading": { fields: {path: string}; answer: Reading };
   "lockdown": { fields: {value: boolean}; answer: Recorded };
   "restore": { fields: {version: string}; answer: Recorded };
   "timeline": { fields: {}; answer: Timeline };
