@@ -39,6 +39,15 @@ def policy_text(data: Path) -> str:
         raise UsageError(f"The policy {path} can't be read: {error}.") from error
 
 
+def check_policy(text: str, *, scope: str = DEFAULT) -> None:
+    """Check the text of a policy file, which must have a scope of the name `scope`.
+
+    Raises:
+        UsageError: it is not a valid policy, or lacks that scope.
+    """
+    Policies.from_toml(text).chosen(scope)
+
+
 def write_policy(data: Path, text: str, *, was: str | None = None, scope: str = DEFAULT) -> None:
     """Write the policy file of a data directory. `was`: the text that the writer saw there, or None to overwrite any;
     `scope`: a scope that the policy must have.
@@ -46,7 +55,7 @@ def write_policy(data: Path, text: str, *, was: str | None = None, scope: str = 
     Raises:
         UsageError: the text is not a valid policy or lacks that scope, the file has changed, or it can't be written.
     """
-    Policies.from_toml(text).chosen(scope)
+    check_policy(text, scope=scope)
     path = data / FILE
     try:
         with whole_file.locked(path):

@@ -10,9 +10,8 @@ from iact.commands import audit
 from iact.commands.agreement import agreed
 from iact.core.characters import escaped
 from iact.core.errors import UsageError
-from iact.core.gate.policy_file import Policies
 from iact.core.session import consent
-from iact.core.session.policy import policy_text, write_policy
+from iact.core.session.policy import check_policy, policy_text, write_policy
 from iact.settings import Settings
 from iact.wiring import make_data_directory
 
@@ -37,7 +36,7 @@ def replace(settings: Settings, source: str, *, seen: str) -> int:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{source} can't be read: {error}.") from error
 
-    Policies.from_toml(text)
+    check_policy(text)
     was = policy_text(settings.data)
     if text == was:
         print("iact: This is the policy already.", file=sys.stderr)
