@@ -294,7 +294,7 @@ async def _plan_retry(client: Client, message: requests.RetryStep) -> answers.Re
     return {"n": (await session.retry_step(message.path, message.step)).n}
 
 
-async def _plan_text(client: Client, message: requests.ShowPlan) -> answers.PlanText:
+async def _plan_text(client: Client, message: requests.ShowPlan) -> answers.ShownPlan:
     session = await client.session()
     return {"text": session.plan_text(message.path), "digest": session.plan_digest(message.path)}
 

@@ -57,7 +57,7 @@ class Text(TypedDict):
     text: str
 
 
-class PlanText(Text):
+class ShownPlan(Text):
     digest: str
 
 

@@ -555,11 +555,6 @@ export interface PlanFile {
   file: string;
 }
 
-export interface PlanText {
-  text: string;
-  digest: string;
-}
-
 export interface Preset {
   name: string;
   title: string;
@@ -722,6 +717,11 @@ export interface Sharing {
   grants: Array<GrantRow>;
   links: Array<LinkRow>;
   public: boolean;
+}
+
+export interface ShownPlan {
+  text: string;
+  digest: string;
 }
 
 export interface SignInRow {
@@ -908,7 +908,7 @@ export interface Requests {
   "plan.start": { fields: {path: string; digest: string}; answer: Recorded };
   "plan.edit": { fields: {path: string; text: string}; answer: Recorded };
   "plan.retry": { fields: {path: string; step: string}; answer: Recorded };
-  "plan.text": { fields: {path: string}; answer: PlanText };
+  "plan.text": { fields: {path: string}; answer: ShownPlan };
   "plan.save": { fields: {path: string; name: string; parameters?: Record<string, string>}; answer: PlanFile };
   "plan.offers": { fields: {path: string}; answer: ParameterOffers };
   "plan.run": { fields: {name: string; values?: Record<string, string>; mode?: "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile" | "auto"; plan_first?: boolean}; answer: PlanBegun };
