@@ -75,6 +75,7 @@ SLOW: Final = (
     "acceptance/test_planners.py",
     "acceptance/test_provenance_matrix.py",
     "acceptance/test_reached.py",
+    "acceptance/test_reached_by_tools.py",
     "acceptance/test_without_a_way_out.py",
     "core/session/test_plan_control.py",
     "hostile/test_folders.py",

@@ -134,7 +134,8 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept_by_commands(stage: 
         assert "nobody.knows" in refused.sentence
         assert command("edit", "-", stdin=CHANGED).status == 0
         assert "cat two.txt" in command("show").stdout
-        assert command("start").status == 0
+        started = product.agree("plan", "start", "--session", session, "--agent", "/plan")
+        assert started.status == 0, started
         (journal,) = product.journals()
         until(lambda: sum(one.kind == "reply" for one in read_journal(journal.parent).records) > 2, "the end")
         (journal.parent / "workspace" / "two.txt").write_text("two\n", encoding="utf-8")
