@@ -1,20 +1,30 @@
-"""The amount of source at two commits: files, lines, classes and functions of the product and of its tests.
+"""The amount of source at two commits, and how densely it is written, room by room.
 
-    python -m benchmarks.house [--before REVISION] [--after REVISION]
+    python -m benchmarks.house [--before REVISION] [--after REVISION] [--anchors]
 
-Empty lines are not counted. Generated protobuf code, and the modules that examples were recorded with, are left out.
+Files, lines, classes and functions of the product and of its tests (empty lines are not counted), then the table of
+`breathing` for each room of the product. `--anchors` adds well-known packages, counted by the same rules; pip downloads
+them. Generated protobuf code, and the modules that examples were recorded with, are left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import functools
+import io
 import statistics
 import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from benchmarks.house.breathing import Breathing, breathing
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = "c70af94^"
@@ -22,6 +32,16 @@ BEFORE: Final = "c70af94^"
 
 _TESTS: Final = ("tests/", "benchmarks/", "docs/")
 _GENERATED: Final = ("protos/iact/", "examples/recording/modules/")
+_ANCHORS: Final = (
+    "websockets",
+    "anyio",
+    "trio",
+    "httpx",
+    "eventsourcing",
+    "temporalio",
+    "langgraph",
+    "pydantic-ai-slim",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +66,18 @@ class Source:
         yield "lines of a file: median, longest", f"{statistics.median(self.files):.0f}, {max(self.files)}"
 
 
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+@functools.cache
+def _sources(revision: str) -> dict[str, str]:
+    """The Python files at a commit that somebody wrote, by name."""
+    command = ["git", "archive", revision, "*.py"]
+    packed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        return {
+            member.name: contents.read().decode()
+            for member in archive
+            if not member.name.startswith(_GENERATED)
+            and (contents := archive.extractfile(member)) is not None
+        }
 
 
 def _lines(text: str) -> int:
@@ -59,10 +89,9 @@ def counted(revision: str, *, tests: bool) -> Source:
     files: list[int] = []
     functions: list[int] = []
     classes = 0
-    for name in _git("ls-tree", "-r", "--name-only", revision).splitlines():
-        if not name.endswith(".py") or name.startswith(_GENERATED) or name.startswith(_TESTS) != tests:
+    for name, text in _sources(revision).items():
+        if name.startswith(_TESTS) != tests:
             continue
-        text = _git("show", f"{revision}:{name}")
         files.append(_lines(text))
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ClassDef):
@@ -72,17 +101,53 @@ def counted(revision: str, *, tests: bool) -> Source:
     return Source(files, functions, classes)
 
 
+def rooms(revision: str) -> dict[str, list[str]]:
+    """The files of the product at a commit, as texts, by room: a folder of `core`, or one at the top."""
+    found: dict[str, list[str]] = {}
+    for name, text in _sources(revision).items():
+        if name.startswith(_TESTS):
+            continue
+        folders = name.split("/")[:-1]
+        room = "/".join(folders[:2] if folders[:1] == ["core"] else folders[:1])
+        found.setdefault(room, []).append(text)
+    return found
+
+
+def anchor(package: str) -> Breathing:
+    """The counts of a package's newest wheel, without its tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package]
+        subprocess.run(command, check=True, capture_output=True)
+        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+            names = [name for name in wheel.namelist() if name.endswith(".py") and "/_tests/" not in name]
+            return breathing([wheel.read(name).decode() for name in names])
+
+
+def _print_rooms(before: str, after: str) -> None:
+    then, now = rooms(before), rooms(after)
+    print(f"\n| room | | {Breathing.HEADER.removeprefix('| ')}\n|---|---|---|---|---|---|---|---|")
+    for room in sorted(then.keys() | now.keys()):
+        for side, files in (("before", then.get(room)), ("now", now.get(room))):
+            if files:
+                print(f"| {room} | {side} | {breathing(files).cells()} |")
+
+
 def main() -> None:
-    """Print two tables, before and after: the source of the product, and of tests, benchmarks and documentation."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.house", description=__doc__)
     parser.add_argument("--before", default=BEFORE)
     parser.add_argument("--after", default="HEAD")
+    parser.add_argument("--anchors", action="store_true", help="also count well-known packages")
     options = parser.parse_args()
     for title, tests in (("product", False), ("tests, benchmarks, documentation", True)):
         before, after = (counted(revision, tests=tests) for revision in (options.before, options.after))
         print(f"\n| {title} | before | after |\n|---|---|---|")
         for (name, then), (_, now) in zip(before.rows(), after.rows(), strict=True):
             print(f"| {name} | {then} | {now} |")
+
+    _print_rooms(options.before, options.after)
+    for package in _ANCHORS if options.anchors else ():
+        print(f"| {package} | | {anchor(package).cells()} |")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from iact.core.ports import ChatMessage
+from iact.core.ports import ChatMessage, Usage
 
 MESSAGE_OVERHEAD: Final = 5
 """Tokens that a chat template adds to one message."""
@@ -50,6 +50,11 @@ def estimate_messages(messages: Sequence[ChatMessage]) -> int:
     parts = sum([len(message.parts) for message in messages if message.parts])
     text = "".join([message.content for message in messages])
     return estimate(text) + PART_TOKENS * parts + MESSAGE_OVERHEAD * len(messages)
+
+
+def estimated_usage(messages: Sequence[ChatMessage], written: str) -> Usage:
+    """Estimate the usage of a call whose endpoint reported none. `written`: the reply, with its reasoning."""
+    return Usage(estimate_messages(messages), 0, estimate(written), estimated=True)
 
 
 @dataclass(frozen=True, slots=True)

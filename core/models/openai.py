@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
-from iact.core.context import tokens
+from iact.core.context.tokens import estimated_usage
 from iact.core.models import failures
 from iact.core.models.chat import ChunkStream, Completions, ErrorChunk, HttpRefusal, Overlong
 from iact.core.models.dialect import ACT, ActionWriter, ArgumentReader, CallFragment, CallReader
@@ -58,9 +58,6 @@ _REASONING: Final = ("reasoning_content", "reasoning")
 _UNMARKED: Final = re.compile(r"deepseek-r1|qwq|thinking|reasoner", re.IGNORECASE)
 """Matches models whose prompt ends in the opening mark of reasoning, so that a reply may contain only the closing
 mark."""
-
-_REPORT_EVERY: Final = 16
-"""After how many deltas an estimated usage is reported again, for consumers that close early."""
 
 
 _FITS: Final = 2
@@ -129,14 +126,13 @@ class _Dialect:
 class _Reading:
     """Turns the chunks of one reply into events. Pure except for its own counters.
 
-    `usage` stays an estimate until the endpoint reports it.
+    `usage`: as the endpoint reports it. None until then: a consumer that closes early estimates it.
     """
 
-    usage: Usage
     make_calls: Callable[[], CallReader] | None = None
     calls: CallReader | None = None
+    usage: Usage | None = None
     events: int = 0
-    deltas: int = 0
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     finish: str | None = None
@@ -214,16 +210,7 @@ class _Reading:
         if not text:
             return
         self.text.append(text)
-        self.deltas += 1
         self.told.append(TextDelta(text))
-        if self.usage.estimated and self.deltas % _REPORT_EVERY == 1:
-            self.told.append(UsageReport(self.estimated()))
-
-    def estimated(self) -> Usage:
-        """The usage so far, with the reply's tokens estimated."""
-        reported = self.usage
-        written = tokens.estimate("".join((*self.reasoning, *self.text)))
-        return Usage(reported.prompt_tokens, reported.cached_tokens, written, reported.estimated)
 
     @property
     def empty(self) -> bool:
@@ -452,12 +439,11 @@ class OpenAIModel:
         calls: Callable[[], CallReader] | None,
     ) -> AsyncGenerator[ModelEvent]:
         """One request from beginning to end; raises `_Failed`."""
-        estimated = Usage(tokens.estimate_messages(messages), estimated=True)
         dialect, named = self._dialect, _UNMARKED.search(self._profile.name) is not None
         thoughts = Thoughts(unmarked=named if dialect.unmarked is None else dialect.unmarked)
         if dialect.unmarked is None and not named:
             yield StreamUnproven()
-        reading = _Reading(estimated, calls, calls() if calls else None, thoughts=thoughts)
+        reading = _Reading(calls, calls() if calls else None, thoughts=thoughts)
         reply = await self._open(messages, max_tokens, extra)
         try:
             while (chunk := await self._next(reply, reading)) is not None:
@@ -476,8 +462,9 @@ class OpenAIModel:
             dialect.unmarked = False
         if reading.empty:
             raise _Failed(_nothing(reading.finish, thought=bool(reading.reasoning)))
-        if reading.usage.estimated:
-            yield UsageReport(reading.estimated())
+        if reading.usage is None:
+            written = "".join((*reading.reasoning, *reading.text))
+            yield UsageReport(estimated_usage(messages, written))
         yield StreamEnd("length" if reading.finish == "length" else "stop")
 
     async def _open(

@@ -16,6 +16,7 @@ from typing import Final, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
+from iact.core.context.tokens import estimated_usage
 from iact.core.errors import ModelGarbled, ModelRefused, StructuredFailed
 from iact.core.models.failures import ContextTooLong
 from iact.core.objects import objects
@@ -205,7 +206,8 @@ class _Asking(Generic[T]):
 
     async def _ask(self, form: Form, messages: Sequence[ChatMessage]) -> _Reply:
         """One request; its usage is counted even if it fails."""
-        text, usage, cut = "", Usage(), False
+        text, cut = "", False
+        usage: Usage | None = None
         try:
             async with aclosing(self._stream(form, messages)) as events:
                 async for event in events:
@@ -220,6 +222,9 @@ class _Asking(Generic[T]):
                         case StreamEnd(finish):
                             cut = finish == "length"
         finally:
+            if usage is None:
+                # A request that failed before its first word is not paid for.
+                usage = estimated_usage(messages, text) if text else Usage()
             self._usage = _added(self._usage, usage)
         return _Reply(text, cut)
 
