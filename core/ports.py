@@ -932,6 +932,21 @@ class Recollection:
 class Memory(Protocol):
     """One user's memory. Implemented by `hippocampus`."""
 
+    @property
+    def on(self) -> bool:
+        """Whether the person lets memory be used. Read anew each time: any process can switch it."""
+        ...
+
+    def switch(self, value: bool) -> None:
+        """Switch it off or on. While it is off, it notes nothing and tells agents nothing; people can see and change it.
+
+        Blocks.
+
+        Raises:
+            MemoryUnavailable: the switch can't be stored.
+        """
+        ...
+
     def wake(self) -> None:
         """Get ready in the background. Called when there is time for it; otherwise this happens at the first use."""
         ...
@@ -982,6 +997,14 @@ class Memory(Protocol):
 
     async def forget(self, ids: Sequence[str]) -> int:
         """Remove statements, with all others of their records, for good. Returns how many there were.
+
+        Raises:
+            MemoryUnavailable: memory can't be written to now; nothing was forgotten.
+        """
+        ...
+
+    async def forget_all(self) -> int:
+        """Remove every statement for good, and all that journals of before now would bring. Returns how many there were.
 
         Raises:
             MemoryUnavailable: memory can't be written to now; nothing was forgotten.

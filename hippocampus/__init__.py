@@ -2,5 +2,6 @@
 
 from iact.hippocampus.embedding import OpenAIEmbedder, WordEmbedder
 from iact.hippocampus.memory import Hippocampus, UserMemory, open_hippocampus
+from iact.hippocampus.switch import SwitchFile
 
-__all__ = ["Hippocampus", "OpenAIEmbedder", "UserMemory", "WordEmbedder", "open_hippocampus"]
+__all__ = ["Hippocampus", "OpenAIEmbedder", "SwitchFile", "UserMemory", "WordEmbedder", "open_hippocampus"]

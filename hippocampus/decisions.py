@@ -18,7 +18,7 @@ from typing import Final
 from iact.core import whole_file
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Clock
-from iact.hippocampus.statement import Statement
+from iact.hippocampus.statement import Statement, parse_time
 
 FILE: Final = "decisions.json"
 
@@ -36,16 +36,21 @@ class Decisions:
         self._clock = clock
         self._forgotten: dict[str, str] = {}
         self._edited: dict[str, str] = {}
+        self._all_until: dict[str, str] = {}
+        """Whose statements were all forgotten, each with the time until which that holds."""
         found = [self._read(place) for place in self._places]
         if self._decided and not all(found):
             self._write()
 
     @property
     def _decided(self) -> bool:
-        return bool(self._forgotten or self._edited)
+        return bool(self._forgotten or self._edited or self._all_until)
 
     def forgotten(self, statement: Statement) -> bool:
-        """Whether the statement was forgotten, alone or with its whole record."""
+        """Whether the statement was forgotten: alone, with its whole record, or with all of its person's."""
+        until = self._all_until.get(statement.scope.user)
+        if until is not None and statement.when <= parse_time(until):
+            return True
         return not self._forgotten.keys().isdisjoint((place_of(statement.id), record_of(statement.id)))
 
     def text(self, statement: Statement) -> str:
@@ -57,6 +62,15 @@ class Decisions:
         now = self._clock.now().isoformat(timespec="seconds")
         self._forgotten = {**dict.fromkeys(map(place_of, ids), now), **self._forgotten}
         self._edited = {place: text for place, text in self._edited.items() if place not in self._forgotten}
+        self._write()
+
+    def forget_all(self, user: str, ids: Iterable[str]) -> None:
+        """Forget all statements of a person that there are by now, for good. `ids`: those that are stored; what was
+        decided about each of them is superfluous then."""
+        gone = set(map(place_of, ids))
+        self._all_until[user] = self._clock.now().isoformat()
+        self._forgotten = {place: at for place, at in self._forgotten.items() if place not in gone}
+        self._edited = {place: text for place, text in self._edited.items() if place not in gone}
         self._write()
 
     def edit(self, identity: str, text: str) -> None:
@@ -82,6 +96,7 @@ class Decisions:
                 forgotten = dict.fromkeys(forgotten, "")
             self._forgotten |= {str(place): str(at) for place, at in forgotten.items()}
             self._edited |= {str(place): str(text) for place, text in found.get("texts", {}).items()}
+            self._all_until |= {str(user): str(until) for user, until in found.get("all", {}).items()}
             self._forgotten |= dict.fromkeys(map(record_of, found.get("edited", {})), "")
         except FileNotFoundError:
             return False
@@ -95,7 +110,11 @@ class Decisions:
 
     def _write(self) -> None:
         text = json.dumps(
-            {"forgotten": dict(sorted(self._forgotten.items())), "texts": self._edited},
+            {
+                "forgotten": dict(sorted(self._forgotten.items())),
+                "texts": self._edited,
+                "all": self._all_until,
+            },
             ensure_ascii=False,
             indent=1,
         )

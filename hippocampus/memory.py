@@ -36,6 +36,7 @@ from iact.hippocampus.ranking import Weights
 from iact.hippocampus.reader import Wanted
 from iact.hippocampus.statement import MemoryScope, Statement, readable
 from iact.hippocampus.store import ChromaStore
+from iact.hippocampus.switch import SwitchFile
 from iact.hippocampus.upkeep import Journals, Upkeep
 from iact.hippocampus.worker import Worker
 
@@ -68,11 +69,19 @@ class Hippocampus:
     """The memory of all users of one directory or Chroma server. Created by `open_hippocampus`."""
 
     def __init__(
-        self, upkeep: Upkeep, embedder: Embedder, clock: Clock, budget: float, opening: float
+        self,
+        upkeep: Upkeep,
+        embedder: Embedder,
+        clock: Clock,
+        switches: SwitchFile,
+        budget: float,
+        opening: float,
     ) -> None:
         self._upkeep = upkeep
         self._embedder = embedder
         self._clock = clock
+        self.switches: Final = switches
+        """Who has switched memory off."""
         self._budget = budget
         self._opening = opening
         self._reader = Worker("reading")
@@ -105,11 +114,14 @@ class Hippocampus:
     # --- turns ---
 
     def remember(self, user: str, statement: NewStatement) -> None:
-        """Queue a statement."""
-        self._upkeep.note(Note(user, statement))
+        """Queue a statement, unless the user has switched memory off."""
+        if self.switches.is_on(user):
+            self._upkeep.note(Note(user, statement))
 
     async def standing(self, user: str, ask: StandingQuestion) -> Recollection:
         """See `core.ports.Memory`."""
+        if not self.switches.is_on(user):
+            return Recollection()
 
         async def answer(opened: OpenStore) -> list[Recalled]:
             await self._written()
@@ -119,6 +131,8 @@ class Hippocampus:
 
     async def recall(self, user: str, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
+        if not self.switches.is_on(user):
+            return Recollection()
         first = self._patient
 
         async def answer(opened: OpenStore) -> list[Recalled]:
@@ -235,6 +249,10 @@ class Hippocampus:
         """See `core.ports.Memory`."""
         return await self._upkeep.forget(user, ids)
 
+    async def forget_all(self, user: str) -> int:
+        """See `core.ports.Memory`."""
+        return await self._upkeep.forget_all(user)
+
     async def drop_sessions(self, user: str, sessions: Sequence[str], *, for_good: bool) -> int:
         """See `core.ports.Memory`."""
         return await self._upkeep.drop_sessions(user, sessions, for_good=for_good)
@@ -261,6 +279,19 @@ class UserMemory:
     def __init__(self, hippocampus: Hippocampus, user: str) -> None:
         self._hippocampus = hippocampus
         self._user = user
+
+    @property
+    def on(self) -> bool:
+        """See `core.ports.Memory`."""
+        return self._hippocampus.switches.is_on(self._user)
+
+    def switch(self, value: bool) -> None:
+        """See `core.ports.Memory`.
+
+        Raises:
+            MemoryUnavailable: the switch can't be stored.
+        """
+        self._hippocampus.switches.switch(self._user, value)
 
     def wake(self) -> None:
         """See `core.ports.Memory`."""
@@ -302,6 +333,14 @@ class UserMemory:
             MemoryUnavailable: memory can't be written now; nothing was forgotten.
         """
         return await self._hippocampus.forget(self._user, ids)
+
+    async def forget_all(self) -> int:
+        """See `core.ports.Memory`.
+
+        Raises:
+            MemoryUnavailable: memory can't be written now; nothing was forgotten.
+        """
+        return await self._hippocampus.forget_all(self._user)
 
     async def drop_sessions(self, sessions: Sequence[str], *, for_good: bool) -> int:
         """See `core.ports.Memory`.
@@ -348,7 +387,7 @@ async def open_hippocampus(
     Opening this context never fails.
 
     `budget`: seconds that a turn waits for a recall; `opening`: those that the first may wait for the store to open.
-    `beside`: a directory for a copy of the decisions, in case `directory` is lost. `journals`: where to catch up from
+    `beside`: a directory for a copy of the decisions, in case `directory` is lost, and for the switches. `journals`: where to catch up from
     after a crash, damage or a time without a store. On exit, queued statements are written, within ten seconds.
     """
     _set_up_heap()
@@ -363,7 +402,8 @@ async def open_hippocampus(
         open_store=open_store,
         beside=beside,
     )
-    hippocampus = Hippocampus(upkeep, embedder, clock, budget, opening)
+    switches = SwitchFile(beside or directory, clock)
+    hippocampus = Hippocampus(upkeep, embedder, clock, switches, budget, opening)
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(upkeep.serve(), name="hippocampus")

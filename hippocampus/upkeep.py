@@ -172,6 +172,18 @@ class Upkeep:
 
         return await self._order(act)
 
+    async def forget_all(self, user: str) -> int:
+        """Remove all statements of a user for good, and what journals would bring of them. Return how many there were."""
+
+        async def act(opened: OpenStore) -> int:
+            gone = await self._worker.run(lambda: opened.writer.everything(user))
+            opened.decisions.forget_all(user, [one.id for one in gone])
+            await self._worker.run(lambda: opened.writer.clear(user, for_good=True))
+            await self._worker.run(self._opening.remove_damaged)
+            return len(gone)
+
+        return await self._order(act)
+
     async def drop_sessions(self, user: str, sessions: Sequence[str], *, for_good: bool) -> int:
         """Remove the statements of these sessions. Return their number. `for_good`: also remove decisions about them."""
 

@@ -121,11 +121,13 @@ class MemoryWriter:
         if touched:
             self._store.purge(touched)
 
-    def clear(self, user: str) -> None:
-        """Empty the user's memory, before a rebuild."""
+    def clear(self, user: str, *, for_good: bool = False) -> None:
+        """Empty the user's memory: before a rebuild, or `for_good`, so that no byte of it is left."""
         for statement_set in self._store.statement_sets():
             if statement_set.scope.user == user:
                 self._store.drop(statement_set)
+        if for_good:
+            self._store.purge(())
 
     def foreign(self) -> list[StatementSet]:
         """Sets with another embedder's vectors, to be embedded again."""

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from iact.core.errors import IactError, SessionDeleted, UsageError
 from iact.core.records.calls import ClearanceAnswer
-from iact.core.records.control import AllowHosts, Declassify, Lockdown, RaiseBudget, SetIntent, SetPolicy
+from iact.core.records.control import (
+    AllowHosts,
+    Declassify,
+    Lockdown,
+    RaiseBudget,
+    SetIntent,
+    SetPolicy,
+    SwitchMemory,
+)
 from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
 from iact.core.records.person import PersonContent
@@ -209,6 +217,8 @@ def _what(record: Record, records: list[Record]) -> tuple[str, str, Mapping[str,
             return "intent.changed", by, {"to": f"{value:g}"}
         case Declassify(by=by, variable=variable):
             return "declassified", by, {"variable": variable} if variable else {}
+        case SwitchMemory(by=by, of=of, value=value):
+            return "memory.on" if value else "memory.off", by, {"for": of}
         case Lockdown(by=by, value=value):
             return "lockdown.begun" if value else "lockdown.ended", by, {}
         case SetPolicy(by=by):

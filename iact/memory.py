@@ -10,7 +10,7 @@ from typing import Final
 from iact.core.ports import Embedder, Memory, NewStatement
 from iact.core.session.clock import SystemClock
 from iact.core.session.store import SessionStore
-from iact.hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
+from iact.hippocampus import Hippocampus, OpenAIEmbedder, SwitchFile, WordEmbedder, open_hippocampus
 from iact.settings import Settings
 
 USER: Final = "local"
@@ -38,6 +38,11 @@ def choose_embedder(settings: Settings) -> Embedder:
         timeout=10,
     )
     return OpenAIEmbedder(client, settings.embeddings)
+
+
+def switches_of(settings: Settings) -> SwitchFile:
+    """The file that says whose memory is off."""
+    return SwitchFile(settings.data, SystemClock())
 
 
 @asynccontextmanager

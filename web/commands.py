@@ -52,6 +52,11 @@ class Client(Protocol):
         """The watched session; opens a new one if there is none yet."""
         ...
 
+    @property
+    def has_session(self) -> bool:
+        """Whether a session is watched."""
+        ...
+
     def watched(self) -> Session:
         """The watched session; raises UsageError if there is none."""
         ...
@@ -581,8 +586,12 @@ def _memory_of(client: Client) -> Memory:
 
 
 async def _memory(client: Client, message: requests.SearchMemory) -> answers.Memories:
-    rows = await _memory_of(client).search(message.query, limit=message.limit)
-    return {"results": [row.to_json() for row in rows]}
+    memory = _memory_of(client)
+    rows = await memory.search(message.query, limit=message.limit)
+    session_on: bool | None = None
+    if client.has_session:
+        session_on = "session" not in client.watched().memory_off
+    return {"results": [row.to_json() for row in rows], "on": memory.on, "session_on": session_on}
 
 
 async def _memory_show(client: Client, message: requests.ShowMemory) -> answers.Memory:
@@ -592,6 +601,22 @@ async def _memory_show(client: Client, message: requests.ShowMemory) -> answers.
 
 async def _memory_forget(client: Client, message: requests.ForgetMemories) -> answers.Count:
     return {"count": await _memory_of(client).forget(message.memories)}
+
+
+async def _memory_forget_all(client: Client, message: requests.ForgetAllMemories) -> answers.Count:
+    return {"count": await _memory_of(client).forget_all()}
+
+
+async def _memory_switch(client: Client, message: requests.SwitchMemory) -> answers.MemoryState:
+    memory = _memory_of(client)
+    await client.runtime.switch_memory(message.value)
+    return {"on": memory.on}
+
+
+async def _memory_session(client: Client, message: requests.SwitchSessionMemory) -> answers.MemoryState:
+    session = await client.session()
+    await session.switch_memory(message.value)
+    return {"on": message.value}
 
 
 async def _memory_edit(client: Client, message: requests.EditMemory) -> answers.Memory:
@@ -614,7 +639,7 @@ WHILE_OPENING: Final = frozenset(
         "hello", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
         "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
         "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
-        "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "secrets", "secret.set", "secret.remove", "shared",
+        "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "memory.clear", "memory.switch", "secrets", "secret.set", "secret.remove", "shared",
         "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit", "audit.download",
         "everybody", "everybody.module.add", "everybody.module.remove", "everybody.module.approve",
         "everybody.secret.set", "everybody.secret.remove", "policy", "policy.change",
@@ -719,6 +744,9 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "memory.show": _command(requests.ShowMemory, _memory_show, "list"),
     "memory.forget": _command(requests.ForgetMemories, _memory_forget, "change"),
     "memory.edit": _command(requests.EditMemory, _memory_edit, "change"),
+    "memory.clear": _command(requests.ForgetAllMemories, _memory_forget_all, "change"),
+    "memory.switch": _command(requests.SwitchMemory, _memory_switch, "change"),
+    "memory.session": _command(requests.SwitchSessionMemory, _memory_session, "own"),
     "memory.rebuild": _command(requests.RebuildMemory, _memory_rebuild, "change"),
     "sharing": _command(requests.ShowSharing, people.show_sharing, "own"),
     "share": _command(requests.ShareWith, people.share_with, "own"),

@@ -422,6 +422,11 @@ class Connection:
         assert self._session is not None
         return self._session
 
+    @property
+    def has_session(self) -> bool:
+        """Whether a session is watched."""
+        return self._session is not None
+
     def watched(self) -> Session:
         """The watched session. Unlike `session`, this never opens one: reading must not start a session.
 

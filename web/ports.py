@@ -6,7 +6,7 @@ and core stays as narrow as this file.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from iact.accounts.people import (
 from iact.accounts.rights import LinkView, Principal, Role, Scope
 from iact.core.errors import IactError
 from iact.core.ports import JSON, Medium, Memory, ModuleSource
-from iact.core.records.control import InjectMode
+from iact.core.records.control import InjectMode, MemorySwitch
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.catalogue import KnownModule
@@ -271,6 +271,15 @@ class Session(Protocol):
 
     def reading(self, path: str) -> tuple[frozenset[str], str]: ...
     async def lockdown(self, value: bool) -> Record: ...
+    @property
+    def memory_off(self) -> Collection[MemorySwitch]:
+        """Whose switches of memory are off here."""
+        ...
+
+    async def switch_memory(self, value: bool) -> None:
+        """Switch memory off or on for this session."""
+        ...
+
     async def restore(self, version: str) -> Record:
         """Put the files of the workspace back to a version."""
         ...
@@ -562,6 +571,10 @@ class Runtime(Protocol):
     @property
     def memory(self) -> Memory | None:
         """The memory of sessions; None if memory is disabled."""
+        ...
+
+    async def switch_memory(self, value: bool) -> None:
+        """Switch memory off or on for the user, in all sessions."""
         ...
 
     @property

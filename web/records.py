@@ -42,6 +42,7 @@ from iact.core.records.control import (
     SetPolicy,
     StartPlan,
     StopCalls,
+    SwitchMemory,
     UseOverlay,
     Withdraw,
 )
@@ -579,6 +580,10 @@ def _done(content: Control) -> str:
             return f"Agents may now: {word or f'up to {value:g}'}."
         case Lockdown(value=value):
             return "Tools are switched off for this session." if value else "Tools are switched on again."
+        case SwitchMemory(of=of, value=value):
+            if of == "session":
+                return "Memory is on again in this session." if value else "Memory is off in this session."
+            return "Memory is on again for you." if value else "Memory is off for you."
         case ApplyChanges(paths=paths, force=force):
             over = ", over what had changed in the directory meanwhile" if force else ""
             return f"You applied {_listed(paths)}{over}."

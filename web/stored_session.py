@@ -7,7 +7,7 @@ refused.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Lock
@@ -15,7 +15,7 @@ from typing import Final, Literal, NoReturn
 
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
-from iact.core.records.control import InjectMode
+from iact.core.records.control import InjectMode, MemorySwitch
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Event
@@ -76,6 +76,15 @@ class StoredSession:
     @property
     def effects(self) -> Effects:
         """Refused, like everything below."""
+        _refuse()
+
+    @property
+    def memory_off(self) -> Collection[MemorySwitch]:
+        """Empty: nothing is said here any more."""
+        return ()
+
+    async def switch_memory(self, value: bool) -> None:
+        """Refused."""
         _refuse()
 
     @property

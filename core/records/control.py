@@ -15,6 +15,9 @@ from iact.core.records.person import PersonContent
 By: TypeAlias = Literal["user"]
 """Who did it."""
 
+MemorySwitch: TypeAlias = Literal["person", "session"]
+"""What memory can be switched off for: everything that a person does, or one session."""
+
 InjectMode: TypeAlias = Literal["queue", "deliver", "interrupt"]
 """When a message is read: at the next turn, before the next call, or at once."""
 
@@ -141,6 +144,20 @@ class RaiseBudget(PersonContent):
     """How many more tokens."""
     money: Annotated[Outcome[float], Since("1.2")] = 0.0
     """How much more money."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchMemory(PersonContent):
+    """Memory is switched off or on. While it is off, the session brings no statements and is told none."""
+
+    KIND: ClassVar[str] = "control"
+    OP: ClassVar[str] = "memory"
+
+    by: Outcome[By]
+    of: Outcome[MemorySwitch]
+    """Whose switch it is. Memory is on where both are on."""
+    value: Outcome[bool]
+    """Whether it is on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

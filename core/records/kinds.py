@@ -39,6 +39,7 @@ from iact.core.records.control import (
     SetPolicy,
     StartPlan,
     StopCalls,
+    SwitchMemory,
     UseOverlay,
     Withdraw,
 )
@@ -102,7 +103,7 @@ Plans: TypeAlias = (
 Control: TypeAlias = (
     Pause | Resume | Inject | Cancel | SetIntent | Lockdown | SetPolicy | SetModels | Declassify | StartPlan | Restore
     | BeginPlan | EditPlan | RetryStep | SendNow | Reword | Withdraw | StopCalls | RaiseBudget
-    | ApplyChanges | DropChanges | UseOverlay | AllowHosts
+    | ApplyChanges | DropChanges | UseOverlay | AllowHosts | SwitchMemory
 )  # fmt: skip
 Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Epoch | Close
 

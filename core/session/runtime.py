@@ -15,7 +15,15 @@ from types import TracebackType
 from typing import Final
 
 from iact.core.context.tail import LAYOUT
-from iact.core.errors import IactError, JournalError, JournalUnwritable, SandboxError, Superseded, UsageError
+from iact.core.errors import (
+    IactError,
+    JournalError,
+    JournalUnwritable,
+    MemoryUnavailable,
+    SandboxError,
+    Superseded,
+    UsageError,
+)
 from iact.core.gate.grant import Grant
 from iact.core.gate.hosts import Rule
 from iact.core.gate.level import level
@@ -298,6 +306,18 @@ class Runtime:
             session.start(self._group)
             # Nothing may be awaited from here on: the caller that opens a session speaks first.
             return session
+
+    async def switch_memory(self, value: bool) -> None:
+        """Switch memory off or on for the user: in all sessions, until it is switched again.
+
+        Raises:
+            MemoryUnavailable: there is no memory here, or the switch can't be stored.
+        """
+        if self.memory is None:
+            raise MemoryUnavailable("Memory is off in this server; start it without IACT_MEMORY=off.")
+        await asyncio.to_thread(self.memory.switch, value)
+        for session in self._open.values():
+            session.follow_memory()
 
     @property
     def opened(self) -> Mapping[str, Session]:

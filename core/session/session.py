@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -38,6 +38,7 @@ from iact.core.records.control import (
     Inject,
     InjectMode,
     Lockdown,
+    MemorySwitch,
     Pause,
     RaiseBudget,
     Restore,
@@ -48,6 +49,7 @@ from iact.core.records.control import (
     SetIntent,
     StartPlan,
     StopCalls,
+    SwitchMemory,
     Withdraw,
 )
 from iact.core.records.dialogue import Reply, Say, Spawn
@@ -881,6 +883,25 @@ class Session:
             await self._modules.halt(_anybody, most=-math.inf, idle=True)
         return await self._live.durable(record)
 
+    @property
+    def memory_off(self) -> Collection[MemorySwitch]:
+        """Whose switches of memory are off here. Memory is on if none is."""
+        return self._live.tree.memory_off
+
+    async def switch_memory(self, value: bool) -> None:
+        """Switch memory off or on for this session. While it is off, nothing that is said here is remembered, and agents
+        are told nothing of it."""
+        if self._live.failure is not None:
+            raise self._live.failure
+        if value == ("session" in self.memory_off):
+            record = self._live.record(signed(SwitchMemory(by="user", of="session", value=value)), "/")
+            await self._live.durable(record)
+
+    def follow_memory(self) -> None:
+        """Take in that the person has switched memory off or on for all sessions."""
+        if self._live.failure is None:
+            self._memory.follow()
+
     async def ask(self, text: str, *, mode: Way = "dialogue") -> Record:
         """Send a message and wait for the root's answer; the `reply` record shows how it went.
 
@@ -974,6 +995,7 @@ class Session:
         """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
         self._group = group
         self._log.opened()
+        self._memory.follow()
         self._modules.supervise(group)
         self._hosts.leave()
         self._forms.leave()

@@ -14,10 +14,12 @@ from typing import Final
 from iact.core.errors import MemoryUnavailable
 from iact.core.language.labels import inline
 from iact.core.ports import Memory, MemoryQuestion, NewStatement, Recalled, StandingQuestion
+from iact.core.records.control import SwitchMemory
 from iact.core.records.dialogue import Recall
 from iact.core.records.parts import MemorySource as MemoryRow
 from iact.core.records.record import Record
 from iact.core.session.live import Live
+from iact.core.session.person import signed
 from iact.core.tree.agent import Agent
 from iact.core.tree.agent_context import Heard
 from iact.core.tree.memory_events import project_of, statements_of
@@ -59,8 +61,17 @@ class SessionMemory:
 
     @property
     def on(self) -> bool:
-        """Whether there is a memory."""
-        return self._memory is not None
+        """Whether the session remembers and is told anything."""
+        return self._memory is not None and self._memory.on and self._live.tree.remembers
+
+    def follow(self) -> None:
+        """Record it if the person has switched memory off or on, here or in another process. What is said meanwhile must
+        not be remembered later, when journals are read again."""
+        if self._memory is None:
+            return
+        value = self._memory.on
+        if value == ("person" in self._live.tree.memory_off):
+            self._live.record(signed(SwitchMemory(by="user", of="person", value=value)), "/")
 
     def _note(self, record: Record) -> None:
         """Compute the statements of an applied record, from the tree as it is now; they are passed on once the record is
@@ -77,7 +88,8 @@ class SessionMemory:
 
     async def choose_standing(self) -> None:
         """Choose and record what all agents of a new session are told. A session that has begun stays as it is."""
-        if self._memory is None:
+        self.follow()
+        if self._memory is None or not self.on:
             return
         if self._choosing is not None:
             await self._choosing
@@ -98,7 +110,7 @@ class SessionMemory:
         found = await memory.standing(ask)
         if found.notice:
             self.tell(found.notice)
-        if found.rows and root.context.fresh:
+        if found.rows and root.context.fresh and self.on:
             took = round((self._live.clock.monotonic() - started) * 1000)
             chosen = Recall(rows=rows_of(found.rows), ms=took, standing=True)
             self._live.record(chosen, "/", body=body_of(found.rows))
@@ -106,7 +118,8 @@ class SessionMemory:
     async def recall(self, agent: Agent, now: datetime) -> None:
         """Record what helps an agent with its next turn, if anything does."""
         memory, tree = self._memory, self._live.tree
-        if memory is None or tree.roles[agent.model].small:
+        self.follow()
+        if memory is None or not self.on or tree.roles[agent.model].small:
             return
         await self.choose_standing()
 
@@ -118,7 +131,7 @@ class SessionMemory:
             self.tell(found.notice)
 
         rows = [*goals, *found.rows]
-        if agent.active and (rows or agent.mail.recalled):
+        if agent.active and self.on and (rows or agent.mail.recalled):
             took = round((self._live.clock.monotonic() - started) * 1000)
             self._live.record(Recall(rows=rows_of(rows), ms=took), agent.path, body=body_of(rows))
 
@@ -171,8 +184,9 @@ class SessionMemory:
         Raises:
             MemoryUnavailable: there is no memory, or it can't answer.
         """
-        if self._memory is None:
-            raise MemoryUnavailable("Memory is off. Set IACT_MEMORY=on to turn it on.")
+        self.follow()
+        if self._memory is None or not self.on:
+            raise MemoryUnavailable("Memory is off. To switch it on: iact memory on")
         tree = self._live.tree
         rows = await self._memory.search(query, limit=_FOUND, project=project_of(tree), session=tree.session)
         current = [row for row in rows if row.current]

@@ -55,6 +55,7 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     tree.bounds = adopted.bounds
     tree.grant = Grant.of(adopted.grant)
     tree.policy = policy_from_json(dict(adopted.policy))
+    tree.memory_off = frozenset()  # it was another person's
     tree.lockdown, tree.tally, tree.remembered = False, Tally(), Remembered()
     # What a person let go there, and pages that addresses may have stood in, count for nothing here.
     tree.carried, tree.packages = CarriedOut(), set()

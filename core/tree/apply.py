@@ -59,6 +59,7 @@ from iact.core.records.control import (
     SetPolicy,
     StartPlan,
     StopCalls,
+    SwitchMemory,
     UseOverlay,
     Withdraw,
 )
@@ -930,6 +931,19 @@ def _recall(tree: Tree, record: Record, recall: Recall) -> None:
     origin.read(agent, labels_in(recall.rows))
 
 
+def _switch_memory(tree: Tree, record: Record, said: SwitchMemory) -> None:
+    """Switch memory off or on. What agents were told stays where they read it, and nobody is told it again."""
+    expect(tree, record, said.value == (said.of in tree.memory_off), "changes nothing")
+    tree.memory_off ^= {said.of}
+    fold_session.start_afresh(tree)
+    if tree.remembers:
+        return
+
+    for agent in tree.agents.values():
+        agent.mail.recalled = ()
+        agent.context.remembered = ()
+
+
 def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     agent = agent_of(tree, record)
     expect(tree, record, agent.plan is not None or not discard.thought, "names a question, and is about none")
@@ -1099,6 +1113,8 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             tree.live.overlay = said.value
         case AllowHosts():
             fold_hosts.allow(tree, said)
+        case SwitchMemory():
+            _switch_memory(tree, record, said)
         case Lockdown():
             tree.lockdown = said.value
             fold_session.start_afresh(tree)

@@ -30,7 +30,10 @@ def project_of(tree: Tree) -> str:
 
 
 def statements_of(tree: Tree, record: Record) -> list[NewStatement]:
-    """Return the statements that the record brings which `tree` has just taken in; none for most records."""
+    """Return the statements that the record brings which `tree` has just taken in; none for most records, and none at
+    all while memory is off."""
+    if not tree.remembers:
+        return []
     match record.content:
         case Result(function="REMEMBER", status="ok") as result:
             return _remembered(tree, record, result)

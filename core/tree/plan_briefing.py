@@ -96,7 +96,7 @@ def brief(tree: Tree, run: PlanRun, caller: Agent, told: Mapping[str, Value]) ->
         conversation=tuple(SaidBefore(said.who, said.text) for said in shown),
         files=tuple(f"{path(file.path)} ({size(file.size)})" for file in files.new),
         more_files=files.more,
-        memory=(*tree.standing.lines, *(caller.mail.recalled or caller.context.remembered)),
+        memory=_known(tree, caller),
     )
     values = join(value.labels for value in told.values() if in_full(tree, value) is not None)
     names = tree.shared.files | join(tree.shared.writing.values()) if run.files is not None else NOTHING
@@ -120,9 +120,16 @@ def before_choosing(tree: Tree, text: str) -> PlanSituation:
         files=tuple(
             f"{path(file.path)} ({size(file.size)})" for file in (seen.new if seen is not None else ())
         ),
-        memory=(*tree.standing.lines, *(root.mail.recalled or root.context.remembered)),
+        memory=_known(tree, root),
     )
     return PlanSituation(text, briefing, Functions(tree.registry("/")).all())
+
+
+def _known(tree: Tree, agent: Agent) -> tuple[str, ...]:
+    """What memory says to a plan of this agent: what every agent is told, and what the agent was told last."""
+    if not tree.remembers:
+        return ()
+    return (*tree.standing.lines, *(agent.mail.recalled or agent.context.remembered))
 
 
 def _dialogue(root: Agent) -> tuple[list[_Said], list[_Said]]:

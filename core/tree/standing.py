@@ -37,8 +37,10 @@ def told_standing(tree: Tree, agent: Agent) -> Sequence[str]:
     """The standing statements that an agent's first message holds.
 
     None for a copy of its caller, which has them in its history, for a model that is too small, and for a child that is
-    to bring or compute something and nothing else.
+    to bring or compute something and nothing else. None while memory is off.
     """
+    if not tree.remembers:
+        return ()
     if not agent.context.fresh or agent.context.forked or tree.roles[agent.model].small:
         return ()
     if agent.caller != "user" and is_complete(agent.mail.task):

@@ -28,6 +28,7 @@ from iact.core.language.actions import (
 )
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.ports import ChatMessage, Usage
+from iact.core.records.control import MemorySwitch
 from iact.core.records.forms import FormAsk
 from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Artifact, Bounds
@@ -116,6 +117,8 @@ class Tree:
         self.said = UserWords()
         self.standing = Standing()
         """The standing statements, which every agent is told in its first message."""
+        self.memory_off: frozenset[MemorySwitch] = frozenset()
+        """Whose switches of memory are off."""
         self.tools: tuple[str, ...] = ()
         """The tools of the front end that the user is using."""
         self.kept: tuple[str, ...] = ()
@@ -160,6 +163,11 @@ class Tree:
     def root(self) -> Agent:
         """The agent that talks with the user."""
         return self.agents["/"]
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the session brings statements to memory, and may be told some."""
+        return not self.memory_off
 
     def wake(self, agent: Agent) -> None:
         """Mark an agent as active: it has a message to answer."""

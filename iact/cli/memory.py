@@ -41,35 +41,69 @@ def list_(settings: Settings, *, limit: int, as_json: bool) -> int:
 
 @memory.command()
 @click.argument("identity", metavar="ID")
-def show(settings: Settings, *, identity: str) -> int:
-    """Show one memory with its history."""
+@options.as_json
+def show(settings: Settings, *, identity: str, as_json: bool) -> int:
+    """Show one memory: what it says, where it is from, and what it replaced."""
     from iact.commands import memory
 
-    return memory.show(settings, identity)
+    return memory.show(settings, identity, as_json=as_json)
 
 
 @memory.command()
 @click.argument("identities", metavar="ID...", nargs=-1, required=True)
-def forget(settings: Settings, *, identities: tuple[str, ...]) -> int:
+@options.as_json
+def forget(settings: Settings, *, identities: tuple[str, ...], as_json: bool) -> int:
     """Permanently forget memories."""
     from iact.commands import memory
 
-    return memory.forget(settings, identities)
+    return memory.forget(settings, identities, as_json=as_json)
+
+
+@memory.command(name="forget-all")
+@click.option("--yes", is_flag=True, help="don't ask whether that is meant")
+@options.as_json
+def forget_all(settings: Settings, *, yes: bool, as_json: bool) -> int:
+    """Permanently forget everything that is remembered so far."""
+    from iact.commands import memory
+
+    return memory.forget_all(settings, sure=yes, as_json=as_json)
 
 
 @memory.command()
 @click.argument("identity", metavar="ID")
 @click.argument("text")
-def edit(settings: Settings, *, identity: str, text: str) -> int:
+@options.as_json
+def edit(settings: Settings, *, identity: str, text: str, as_json: bool) -> int:
     """Permanently change the text of a memory."""
     from iact.commands import memory
 
-    return memory.edit(settings, identity, text)
+    return memory.edit(settings, identity, text, as_json=as_json)
 
 
 @memory.command()
-def rebuild(settings: Settings) -> int:
+@click.option("--session", default="", metavar="ID", help="only in this running session")
+@options.as_json
+def off(settings: Settings, *, session: str, as_json: bool) -> int:
+    """Switch memory off: remember nothing, and tell agents nothing."""
+    from iact.commands import memory
+
+    return memory.switch(settings, False, session=session, as_json=as_json)
+
+
+@memory.command()
+@click.option("--session", default="", metavar="ID", help="only in this running session")
+@options.as_json
+def on(settings: Settings, *, session: str, as_json: bool) -> int:
+    """Switch memory on again."""
+    from iact.commands import memory
+
+    return memory.switch(settings, True, session=session, as_json=as_json)
+
+
+@memory.command()
+@options.as_json
+def rebuild(settings: Settings, *, as_json: bool) -> int:
     """Rebuild the memory store from the journals."""
     from iact.commands import memory
 
-    return memory.rebuild(settings)
+    return memory.rebuild(settings, as_json=as_json)

@@ -12,7 +12,7 @@ from typing import Final
 from iact import examples
 from iact.core.errors import UsageError
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
-from iact.core.records.control import Inject, Lockdown, SetIntent
+from iact.core.records.control import Inject, Lockdown, SetIntent, SwitchMemory
 from iact.core.records.dialogue import Discard, Draw, Reply, Spawn
 from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
@@ -260,7 +260,7 @@ def _facts(record: Record) -> Iterator[str]:
             yield gate.reason
         case Inject(mode=mode):
             yield from ("inject", mode)
-        case SetIntent(value=value) | Lockdown(value=value):
+        case SetIntent(value=value) | Lockdown(value=value) | SwitchMemory(value=value):
             yield from (record.content.OP, str(value))
         case Spawn(caller=caller):
             yield f"by {caller}"

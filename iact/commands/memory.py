@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from iact.commands.remote import ask_server
+from iact.commands.remote import ask_server, ask_session
 from iact.core.errors import UsageError
 from iact.core.ports import JSON, Memory
-from iact.memory import USER, open_memory
+from iact.memory import USER, open_memory, switches_of
 from iact.settings import Settings
 
 Result = TypeVar("Result")
@@ -33,7 +34,15 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
 
     found = _ask(settings, {"type": "memory", "query": query, "limit": limit}, "results", here)
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-    print(json.dumps(rows, ensure_ascii=False, indent=2)) if as_json else _print(rows)
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        return 0
+
+    _print(rows)
+    if not switches_of(settings).is_on(USER):
+        print(
+            "Memory is off: nothing is remembered, and agents are told nothing. To switch it on: iact memory on"
+        )
     return 0
 
 
@@ -42,21 +51,24 @@ def list_all(settings: Settings, *, limit: int, as_json: bool) -> int:
     return search(settings, "", limit=limit, as_json=as_json)
 
 
-def show(settings: Settings, identity: str) -> int:
-    """`iact memory show ID`: print one statement with everything known about it, as JSON."""
+def show(settings: Settings, identity: str, *, as_json: bool) -> int:
+    """`iact memory show ID [--json]`: print one statement with everything known about it."""
 
     async def here(memory: Memory) -> object:
         return await memory.show(identity)
 
     found = _ask(settings, {"type": "memory.show", "memory": identity}, "memory", here)
-    if found is None:
+    if not isinstance(found, dict):
         raise UsageError(_UNKNOWN.format(repr(identity)))
-    print(json.dumps(found, ensure_ascii=False, indent=2))
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+    else:
+        _print_details(found)
     return 0
 
 
-def forget(settings: Settings, ids: Sequence[str]) -> int:
-    """`iact memory forget ID…`: permanently remove statements."""
+def forget(settings: Settings, ids: Sequence[str], *, as_json: bool) -> int:
+    """`iact memory forget ID… [--json]`: permanently remove statements."""
 
     async def here(memory: Memory) -> object:
         return await memory.forget(ids)
@@ -64,30 +76,76 @@ def forget(settings: Settings, ids: Sequence[str]) -> int:
     gone = _ask(settings, {"type": "memory.forget", "memories": list(ids)}, "count", here)
     if not gone:
         raise UsageError(_UNKNOWN.format(", ".join(ids)))
-    print(f"{gone} forgotten. The session's journal still contains the original text.")
+    told = f"{gone} forgotten. The session's journal still contains the original text."
+    print(json.dumps({"forgotten": gone}) if as_json else told)
     return 0
 
 
-def edit(settings: Settings, identity: str, text: str) -> int:
-    """`iact memory edit ID TEXT`: replace the text of a statement. The old text is then only in the journal."""
+def forget_all(settings: Settings, *, sure: bool, as_json: bool) -> int:
+    """`iact memory forget-all [--yes] [--json]`: permanently remove all statements."""
+    if not sure and not _is_meant():
+        raise UsageError("Nothing was forgotten. To forget everything without a question: --yes")
+
+    async def here(memory: Memory) -> object:
+        return await memory.forget_all()
+
+    gone = _ask(settings, {"type": "memory.clear"}, "count", here, patience=None)
+    told = f"{gone} forgotten, and journals bring none of them back. They still contain the original texts."
+    print(json.dumps({"forgotten": gone}) if as_json else told)
+    return 0
+
+
+def _is_meant() -> bool:
+    """Ask at the terminal; without one, nobody can say so."""
+    if not sys.stdin.isatty():
+        return False
+    answer = input("Forget everything that is remembered about you? [y/N] ")
+    return answer.strip().lower() in ("y", "yes")
+
+
+def edit(settings: Settings, identity: str, text: str, *, as_json: bool) -> int:
+    """`iact memory edit ID TEXT [--json]`: replace the text of a statement. The old one is then only in the journal."""
 
     async def here(memory: Memory) -> object:
         await memory.edit(identity, text)
-        return None
+        return await memory.show(identity)
 
-    _ask(settings, {"type": "memory.edit", "memory": identity, "text": text}, "memory", here)
-    print("Edited. The session's journal still contains the old text.")
+    edited = _ask(settings, {"type": "memory.edit", "memory": identity, "text": text}, "memory", here)
+    if as_json:
+        print(json.dumps(edited, ensure_ascii=False, indent=2))
+    else:
+        print("Edited. The session's journal still contains the old text.")
     return 0
 
 
-def rebuild(settings: Settings) -> int:
-    """`iact memory rebuild`: clear the memory and fill it from all journals."""
+def switch(settings: Settings, value: bool, *, session: str, as_json: bool) -> int:
+    """`iact memory off|on [--session ID] [--json]`: for the user everywhere, or in one running session."""
+    if session:
+        ask_session(settings, session, {"type": "memory.session", "value": value})
+    elif ask_server(settings, {"type": "memory.switch", "value": value}) is None:
+        # The store need not be open for that, so it works beside a session of `iact run`.
+        switches_of(settings).switch(USER, value)
+
+    if as_json:
+        print(json.dumps({"on": value, "session": session or None}))
+        return 0
+    where = f" in session {session}" if session else ""
+    if value:
+        print(f"Memory is on{where}.")
+    else:
+        print(f"Memory is off{where}: nothing is remembered, and agents are told nothing of it.")
+    return 0
+
+
+def rebuild(settings: Settings, *, as_json: bool) -> int:
+    """`iact memory rebuild [--json]`: clear the memory and fill it from all journals."""
 
     async def here(memory: Memory) -> object:
         return await memory.rebuild()
 
     count = _ask(settings, {"type": "memory.rebuild"}, "count", here, patience=None)
-    print(f"Restored {count} memories from the journals in {settings.data / 'sessions'}.")
+    told = f"Restored {count} memories from the journals in {settings.data / 'sessions'}."
+    print(json.dumps({"restored": count}) if as_json else told)
     return 0
 
 
@@ -124,3 +182,13 @@ def _print(rows: Sequence[Mapping[str, JSON]]) -> None:
         if not row["current"]:
             signs.append("replaced or withdrawn")
         print(f"{score:.2f}  {row['id']}  [{', '.join(signs)}] {row['text']}")
+
+
+def _print_details(found: Mapping[str, JSON]) -> None:
+    """Print everything known about a statement, a line each, without what it has not."""
+    print(found["text"])
+    for name, value in found.items():
+        if name in ("text", "session") or value in ("", [], False):
+            continue
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        print(f"  {name.replace('_', ' ')}: {shown}")

@@ -178,7 +178,7 @@ def test_the_commands_go_through_the_server_and_what_is_forgotten_is_gone(stage:
         assert found[0]["text"] == secret
         assert set(found[0]) >= {"id", "text", "kind", "score", "since", "session", "agent"}
         identity = str(found[0]["id"])
-        shown = json.loads(product.run("memory", "show", identity).stdout)
+        shown = json.loads(product.run("memory", "show", identity, "--json").stdout)
         assert (shown["id"], shown["text"], shown["origin"]) == (identity, secret, "said")
         assert product.run("memory", "forget", identity).stdout.startswith("1 forgotten")
         assert secret not in texts(product, "number of the locker")

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from iact.core.errors import IactError, JournalLocked, UsageError
 from iact.core.ports import JSON, AppliedChange, CatalogueEntry, Memory, ModuleSource
-from iact.core.records.control import InjectMode
+from iact.core.records.control import InjectMode, MemorySwitch
 from iact.core.records.kinds import BY_NAME
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
@@ -412,6 +412,12 @@ class FakeSession:
         self._note("restore", version)
         return self.append("control", op="restore", by="user", version=version)
 
+    memory_off: frozenset[MemorySwitch] = frozenset()
+
+    async def switch_memory(self, value: bool) -> None:
+        self.memory_off = frozenset() if value else frozenset({"session"})
+        self.append("control", op="memory", by="user", of="session", value=value)
+
     async def lockdown(self, value: bool) -> Record:
         self._note("lockdown", str(value))
         return self.append("control", op="lockdown", by="user", value=value)
@@ -517,6 +523,10 @@ class FakeRuntime:
 
     def workload(self) -> Workload:
         return Workload()
+
+    async def switch_memory(self, value: bool) -> None:
+        assert self.memory is not None
+        self.memory.switch(value)
 
     async def unready(self) -> str:
         return self.why_unready

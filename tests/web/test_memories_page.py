@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from playwright.async_api import expect
 from iact.core.ports import Recalled
 from tests.core.session.memories import FakeMemory
 from tests.web.browser import browsing
-from tests.web.fake import FakeRuntime
+from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_page import run
 
 CHEESE = Recalled(
@@ -111,6 +112,56 @@ def test_a_memory_is_edited_in_its_place() -> None:
             await expect(field).to_be_focused()
             await row.get_by_role("button", name="Cancel").click()
             await expect(row).to_contain_text("The moon is of <b>rock</b>.")
+
+    run(test)
+
+
+def test_memory_is_switched_off_and_everything_is_forgotten() -> None:
+    memory = Shelf((CHEESE, ROCK))
+
+    async def test() -> None:
+        async with browsing(FakeRuntime(FakeSession("s"), memory=memory)) as scene:
+            page = await scene.page("s")
+            await page.keyboard.press("Alt+Shift+F")
+            dialog = page.get_by_role("dialog", name="Memory")
+            status = dialog.get_by_role("status")
+            everywhere = dialog.get_by_role("checkbox", name="Remember what I say")
+            here = dialog.get_by_role("checkbox", name="In this session, too")
+            await expect(everywhere).to_be_checked()
+            await expect(here).to_be_checked()
+            await here.uncheck()
+            await expect(status).to_contain_text("Memory is off")
+            assert scene.runtime.known["s"].memory_off == {"session"}
+            await everywhere.uncheck()
+            await expect(status).to_contain_text("Memory is off")
+            assert not memory.on
+            await everywhere.check()
+            await expect(status).to_have_text("Memory is on.")
+            assert memory.on
+            rows = dialog.locator("[data-role=memories-list] > li")
+            await expect(rows).to_have_count(1)
+            everything = dialog.get_by_role("button", name="Forget everything")
+            await everything.click()
+            await expect(rows).to_have_count(1)
+            await dialog.get_by_role("button", name="Forget it for good?").click()
+            await expect(rows).to_have_count(0)
+            await expect(status).to_have_text("2 forgotten.")
+            assert memory.rows == ()
+
+    run(test)
+
+
+def test_a_memory_leads_to_where_it_is_from() -> None:
+    memory = Shelf((CHEESE,))
+
+    async def test() -> None:
+        async with browsing(FakeRuntime(FakeSession("old"), memory=memory)) as scene:
+            page = await scene.page()
+            await page.keyboard.press("Alt+Shift+F")
+            dialog = page.get_by_role("dialog", name="Memory")
+            await dialog.get_by_role("button", name="Where it is from").click()
+            await expect(dialog).to_be_hidden()
+            await expect(page).to_have_url(re.compile("old"))
 
     run(test)
 

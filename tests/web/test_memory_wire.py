@@ -36,6 +36,7 @@ def test_a_search_gives_all_that_is_known_of_each_result() -> None:
     found = ask({"type": "memory", "query": "tabs", "limit": 5}, memory)
     assert found["type"] == "ok"
     assert found["results"][0] == WISH.to_json()
+    assert (found["on"], found["session_on"]) == (True, None)
     assert memory.searched == [("tabs", None, None)]
 
 
@@ -45,6 +46,9 @@ def test_a_search_gives_all_that_is_known_of_each_result() -> None:
         ({"type": "memory.show", "memory": "s/1"}, {"memory": None}),
         ({"type": "memory.forget", "memories": ["s/1"]}, {"count": 0}),
         ({"type": "memory.rebuild"}, {"count": 0}),
+        ({"type": "memory.clear"}, {"count": 0}),
+        ({"type": "memory.switch", "value": False}, {"on": False}),
+        ({"type": "memory.session", "value": False}, {"on": False}),
     ],
 )
 def test_the_other_messages(message: dict[str, object], answer: dict[str, object]) -> None:

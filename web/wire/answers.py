@@ -521,6 +521,12 @@ class Hosts(TypedDict):
 
 class Memories(TypedDict):
     results: list[MemoryRow]
+    on: bool
+    session_on: bool | None
+
+
+class MemoryState(TypedDict):
+    on: bool
 
 
 class Memory(TypedDict):

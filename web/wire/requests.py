@@ -503,7 +503,8 @@ class SearchMemory(Message):
     """What the user's memory holds about `query`; without a query, the newest memories.
 
     The `ok` has `results`, best first, each with `id`, `text`, `subject`, `kind`, `scope`, `score`, `since`, `session`,
-    `agent`, `why`, `untrusted`, `contradicts`, and `current`: false for a statement that was replaced or withdrawn.
+    `agent`, `why`, `untrusted`, `contradicts`, and `current`: false for a statement that was replaced or withdrawn. `on`:
+    whether the user's memory is on; `session_on`: whether the watched session's is, null if none is watched.
     """
 
     query: Annotated[str, StringConstraints(max_length=4096)] = ""
@@ -531,6 +532,23 @@ class EditMemory(Message):
 
     memory: MemoryId
     text: Annotated[str, StringConstraints(pattern=r"\S", max_length=4096)]
+
+
+class ForgetAllMemories(Message):
+    """Remove all memories for good; the `ok` has `count`. Journals bring none of them back."""
+
+
+class SwitchMemory(Message):
+    """Switch memory off or on for the user, in all sessions. While it is off, nothing is remembered, and agents are told
+    nothing; memories can still be seen and changed. The `ok` has the new state as `on`."""
+
+    value: bool
+
+
+class SwitchSessionMemory(Message):
+    """The same for the watched session alone."""
+
+    value: bool
 
 
 class RebuildMemory(Message):

@@ -77,6 +77,11 @@ class FakeMemory:
     kept: list[NewStatement] = field(default_factory=list)
     dropped: list[tuple[tuple[str, ...], bool]] = field(default_factory=list)
 
+    on: bool = True
+
+    def switch(self, value: bool) -> None:
+        self.on = value
+
     def wake(self) -> None:
         return None
 
@@ -115,6 +120,11 @@ class FakeMemory:
 
     async def forget(self, ids: Sequence[str]) -> int:
         return 0
+
+    async def forget_all(self) -> int:
+        gone = len(self.rows)
+        self.rows = ()
+        return gone
 
     async def edit(self, identity: str, text: str) -> None:
         if identity not in {row.id for row in self.rows}:

@@ -13,6 +13,7 @@ from iact.core.journal.file import read_journal
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
+from iact.core.tree.memory_events import statements_in_journal
 from tests.core.session.fakes import Asked, Script, runtime
 from tests.core.session.memories import POISON, WISH, FakeMemory
 
@@ -358,3 +359,65 @@ def test_the_goal_reaches_an_agent_whose_caller_is_an_agent(tmp_path: Path) -> N
     assert known in begun["/a/b"]
     assert known in begun["/a/b/c"]
     assert known not in begun["/a"]
+
+
+def test_while_memory_is_off_nothing_is_told_and_nothing_is_kept(tmp_path: Path) -> None:
+    memory = FakeMemory((WISH,), stands=(WISH,), on=False)
+    replies = iter(["```REMEMBER\nThe port is 9000.\n```", "```RECALL port\n```", "Done."])
+    seen: list[str] = []
+
+    def script(asked: Asked) -> str:
+        seen.append(asked.newest)
+        return next(replies)
+
+    records = talk(tmp_path, script, memory, "I prefer tea. What is the port?")
+    assert memory.kept == []
+    assert memory.asked == []
+    assert memory.searched == []
+    assert not of_kind(records, "recall")
+    assert not any("What is known" in text for text in seen)
+    assert "`REMEMBER` did not complete." in seen[1]
+    assert "`RECALL` did not complete." in seen[2]
+    assert list(statements_in_journal(records, no_blobs)) == []
+
+
+async def test_a_session_is_off_for_as_long_as_its_person_wants(tmp_path: Path) -> None:
+    memory = FakeMemory((WISH,))
+    async with opened(tmp_path, lambda asked: "Noted.", memory) as it:
+        session = await it.open()
+        await session.ask("I prefer tea.")
+        await session.switch_memory(False)
+        await session.switch_memory(False)  # changes nothing, and is not recorded
+        await session.ask("I prefer coffee.")
+        await session.switch_memory(True)
+        await it.switch_memory(False)
+        await session.ask("I prefer water.")
+        await it.switch_memory(True)
+        await session.ask("I prefer milk.")
+        path = session.journal
+
+    replay(path, verify=True)
+    records = read_journal(path).records
+    assert [one.text for one in memory.kept] == ["I prefer tea.", "I prefer milk."]
+    assert [one.text for one in statements_in_journal(records, no_blobs)] == [one.text for one in memory.kept]
+    switched = [
+        (one.fields["of"], one.fields["value"]) for one in records if one.fields.get("op") == "memory"
+    ]
+    assert switched == [("session", False), ("session", True), ("person", False), ("person", True)]
+    assert len(of_kind(records, "recall")) == 2
+
+
+async def test_a_switch_in_another_process_is_seen_at_the_next_turn(tmp_path: Path) -> None:
+    memory = FakeMemory((WISH,))
+    async with opened(tmp_path, lambda asked: "Noted.", memory) as it:
+        session = await it.open()
+        await session.ask("I prefer tea.")
+        memory.on = False
+        await session.ask("I prefer coffee.")
+        assert [one.text for one in memory.kept] == ["I prefer tea."]
+        assert session.memory_off == {"person"}
+        assert [one.kind for one in session.records()].count("recall") == 1
+
+
+def no_blobs(sha256: str) -> bytes:
+    raise AssertionError(sha256)

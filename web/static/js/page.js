@@ -168,7 +168,7 @@ export class Page {
 
   #dialogs() {
     const { store, approvals, inspector, review, settings, side } = this;
-    const memories = lazily("memories-open", "memory", async () => new (await import("./settings/memories.js")).MemoriesDialog(this.request), this.unreachable);
+    const memories = lazily("memories-open", "memory", async () => new (await import("./settings/memories.js")).MemoriesDialog(this.request, (id) => this.open(id)), this.unreachable);
     const modules = lazily("modules-open", "modules", async () => new (await import("./settings/modules.js")).ModulesDialog(this.request, store), this.unreachable);
     store.addEventListener("modules", onceAFrame(() => modules.made()?.changed()));
     const find = () => this.#showSearch();

@@ -1,4 +1,4 @@
-// The memories about this user, to search, correct, and forget for good.
+// The memories about this user: to search, correct and forget for good, and the switches that turn memory off.
 
 import { el, part, setText } from "../base/dom.js";
 import { dateTime } from "../base/format.js";
@@ -11,16 +11,25 @@ export class MemoriesDialog {
   #field = /** @type {HTMLInputElement} */ (part("memories-query"));
   #list = part("memories-list");
   #news = part("memories-news");
+  #on = /** @type {HTMLInputElement} */ (part("memories-on"));
+  #here = /** @type {HTMLInputElement} */ (part("memories-here-on"));
   /** The number of searches so far. */ #asked = 0;
 
-  /** @param {import("../state/types.d.ts").Request} request */
-  constructor(request) {
+  /**
+   * @param {import("../state/types.d.ts").Request} request
+   * @param {(session: string) => unknown} open shows a session
+   */
+  constructor(request, open) {
     this.request = request;
+    this.open = open;
     part("memories-search").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#search();
     });
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+    this.#on.addEventListener("change", () => this.#switch("memory.switch", this.#on));
+    this.#here.addEventListener("change", () => this.#switch("memory.session", this.#here));
+    twice(/** @type {HTMLButtonElement} */ (part("memories-forget-all")), t("Forget everything"), () => this.#forgetAll());
   }
 
   show() {
@@ -34,10 +43,14 @@ export class MemoriesDialog {
     const asked = ++this.#asked;
     setText(this.#news, t("Searching …"));
     try {
-      const { results } = await this.request("memory", { query, limit: 50 });
+      const { results, on, session_on } = await this.request("memory", { query, limit: 50 });
       if (asked !== this.#asked) return; // Another search began in the meantime, and its answer will be shown.
       this.#list.replaceChildren(...results.map((one) => this.#row(one)));
-      setText(this.#news, found(query, results.length));
+      part("memories-switches").hidden = false;
+      this.#on.checked = on;
+      part("memories-here").hidden = session_on === null;
+      this.#here.checked = session_on === true;
+      setText(this.#news, on ? found(query, results.length) : OFF);
     } catch (error) {
       this.#list.replaceChildren();
       this.#say(error);
@@ -46,22 +59,50 @@ export class MemoriesDialog {
 
   /** @param {Fragment} one */
   #row(one) {
-    const words = [t(one.kind), holds(one), matched(one), one.agent && t("by {agent}", { agent: one.agent }), one.session && t("in session {session}", { session: one.session }), dateTime(one.since)];
+    const words = [t(one.kind), holds(one), matched(one), one.agent && t("by {agent}", { agent: one.agent }), dateTime(one.since)];
     const forget = el("button", { type: "button", "aria-label": t("Forget: {text}", { text: one.text.slice(0, 60) }) }, t("Forget"));
     const edit = el("button", { type: "button", "aria-label": t("Edit: {text}", { text: one.text.slice(0, 60) }) }, t("Edit"));
     const text = el("p", { dir: "auto" }, one.text);
-    const row = el("li", {}, text, el("p", { className: "facts", title: one.why }, `${words.filter(Boolean).join(" · ")} `, ...marks(one)), edit, " ", forget);
+    const row = el("li", {}, text, el("p", { className: "facts", title: one.why }, `${words.filter(Boolean).join(" · ")} `, ...this.#source(one), ...marks(one)), edit, " ", forget);
     edit.addEventListener("click", () => this.#edit(one, row, text, edit));
-    forget.addEventListener("click", () => {
-      if (forget.classList.contains("sure")) this.#forget(one, row);
-      forget.classList.add("sure");
-      setText(forget, t("Forget it for good?"));
-    });
-    forget.addEventListener("blur", () => {
-      forget.classList.remove("sure");
-      setText(forget, t("Forget"));
-    });
+    twice(forget, t("Forget"), () => this.#forget(one, row));
     return row;
+  }
+
+  /** Where it was said, to be looked at. @param {Fragment} one */
+  #source({ session }) {
+    if (!session) return [];
+    const link = el("button", { type: "button", className: "link", title: t("Session {session}", { session }) }, t("Where it is from"));
+    link.addEventListener("click", () => {
+      this.#dialog.close();
+      this.open(session);
+    });
+    return [link, " "];
+  }
+
+  /**
+   * @param {"memory.switch"|"memory.session"} what
+   * @param {HTMLInputElement} box
+   */
+  async #switch(what, box) {
+    try {
+      const { on } = await this.request(what, { value: box.checked });
+      box.checked = on;
+      setText(this.#news, on ? t("Memory is on.") : OFF);
+    } catch (error) {
+      box.checked = !box.checked;
+      this.#say(error);
+    }
+  }
+
+  async #forgetAll() {
+    try {
+      const { count } = await this.request("memory.clear", {});
+      this.#list.replaceChildren();
+      setText(this.#news, t("{count} forgotten.", { count }));
+    } catch (error) {
+      this.#say(error);
+    }
   }
 
   /**
@@ -125,6 +166,31 @@ export class MemoriesDialog {
   #say(error) {
     setText(this.#news, error instanceof Error ? error.message : String(error));
   }
+}
+
+const OFF = t("Memory is off: nothing is remembered, and agents are told nothing.");
+
+/**
+ * Let a button act at its second press only: what it does can't be undone.
+ * @param {HTMLButtonElement} button
+ * @param {string} words what it says at rest
+ * @param {() => unknown} act
+ */
+function twice(button, words, act) {
+  const rest = () => {
+    button.classList.remove("sure");
+    setText(button, words);
+  };
+  button.addEventListener("click", () => {
+    if (!button.classList.contains("sure")) {
+      button.classList.add("sure");
+      setText(button, t("Forget it for good?"));
+      return;
+    }
+    rest();
+    act();
+  });
+  button.addEventListener("blur", rest);
 }
 
 /**

@@ -316,6 +316,8 @@ export interface LongValue {
 
 export interface Memories {
   results: Array<MemoryRow>;
+  on: boolean;
+  session_on: boolean | null;
 }
 
 export interface Memory {
@@ -356,6 +358,10 @@ export interface MemoryRow {
   untrusted: Array<string>;
   contradicts: Array<string>;
   current: boolean;
+}
+
+export interface MemoryState {
+  on: boolean;
 }
 
 export interface ModelFile {
@@ -987,6 +993,9 @@ export interface Requests {
   "memory.show": { fields: {memory: string}; answer: Memory };
   "memory.forget": { fields: {memories: Array<string>}; answer: Count };
   "memory.edit": { fields: {memory: string; text: string}; answer: Memory };
+  "memory.clear": { fields: {}; answer: Count };
+  "memory.switch": { fields: {value: boolean}; answer: MemoryState };
+  "memory.session": { fields: {value: boolean}; answer: MemoryState };
   "memory.rebuild": { fields: {}; answer: Count };
   "sharing": { fields: {}; answer: Sharing };
   "share": { fields: {name: string; group?: boolean; role?: "reader" | "steerer"}; answer: Nothing };
