@@ -118,9 +118,10 @@ def test_a_memory_is_edited_in_its_place() -> None:
 
 def test_memory_is_switched_off_and_everything_is_forgotten() -> None:
     memory = Shelf((CHEESE, ROCK))
+    session = FakeSession("s")
 
     async def test() -> None:
-        async with browsing(FakeRuntime(FakeSession("s"), memory=memory)) as scene:
+        async with browsing(FakeRuntime(session, memory=memory)) as scene:
             page = await scene.page("s")
             await page.keyboard.press("Alt+Shift+F")
             dialog = page.get_by_role("dialog", name="Memory")
@@ -131,7 +132,7 @@ def test_memory_is_switched_off_and_everything_is_forgotten() -> None:
             await expect(here).to_be_checked()
             await here.uncheck()
             await expect(status).to_contain_text("Memory is off")
-            assert scene.runtime.known["s"].memory_off == {"session"}
+            assert session.memory_off == {"session"}
             await everywhere.uncheck()
             await expect(status).to_contain_text("Memory is off")
             assert not memory.on

@@ -376,8 +376,8 @@ def test_while_memory_is_off_nothing_is_told_and_nothing_is_kept(tmp_path: Path)
     assert memory.searched == []
     assert not of_kind(records, "recall")
     assert not any("What is known" in text for text in seen)
-    assert "`REMEMBER` did not complete." in seen[1]
-    assert "`RECALL` did not complete." in seen[2]
+    assert "REMEMBER did not complete." in seen[1]
+    assert "RECALL did not complete." in seen[2]
     assert list(statements_in_journal(records, no_blobs)) == []
 
 
