@@ -773,8 +773,9 @@ StatementScope = Literal["person", "project", "session"]
 WantedScope = Literal["", "person", "project", "session"]
 """Where an agent says that a statement holds. Empty: it did not say."""
 
-StatementOrigin = Literal["said", "remembered"]
-"""How a statement came: in a person's message that an agent has read, or by an agent's REMEMBER."""
+StatementOrigin = Literal["said", "distilled", "remembered"]
+"""How a statement came: in a person's message that an agent has read, found there by plain rules or by a model that was
+asked, or by an agent's REMEMBER."""
 
 LONGEST_STATEMENT: Final = 240
 """The most characters of a statement, no matter who makes it; about 60 tokens."""
@@ -934,7 +935,7 @@ class Memory(Protocol):
 
     @property
     def on(self) -> bool:
-        """Whether the person lets memory be used. Read anew each time: any process can switch it."""
+        """Whether the person lets memory be used. Read each time it is asked for: any process can switch it."""
         ...
 
     def switch(self, value: bool) -> None:

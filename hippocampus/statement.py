@@ -22,6 +22,7 @@ Metadata: TypeAlias = Mapping[str, str | int | float | bool]
 """The data that a vector store keeps with a text: flat, no lists."""
 
 _KINDS: Final[frozenset[str]] = frozenset(get_args(StatementKind))
+_ORIGINS: Final[frozenset[str]] = frozenset(get_args(StatementOrigin))
 _SEPARATOR: Final = "\x1f"
 _FORGETS: Final = re.compile(r"^(?:please |bitte )?(?:forget|vergiss)\b", re.IGNORECASE)
 
@@ -156,6 +157,7 @@ def from_metadata(identity: str, text: str, scope: MemoryScope, metadata: Mappin
         return tuple(part for part in word(name).split(_SEPARATOR) if part)
 
     kind = word("kind")
+    came = word("origin")
     record = metadata.get("record")
     return Statement(
         id=identity,
@@ -166,7 +168,7 @@ def from_metadata(identity: str, text: str, scope: MemoryScope, metadata: Mappin
         agent=word("agent"),
         at=word("at"),
         record=int(record) if isinstance(record, int | float) else 0,
-        origin="remembered" if word("origin") == "remembered" else "said",
+        origin=cast(StatementOrigin, came) if came in _ORIGINS else "said",
         withdraws=metadata.get("withdraws") is True,
         untrusted=words("untrusted"),
         replaces=words("replaces"),

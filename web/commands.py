@@ -619,6 +619,11 @@ async def _memory_session(client: Client, message: requests.SwitchSessionMemory)
     return {"on": message.value}
 
 
+async def _memory_distil(client: Client, message: requests.DistilSessions) -> answers.Count:
+    _memory_of(client)
+    return {"count": sum([await client.runtime.distil(session) for session in message.sessions])}
+
+
 async def _memory_edit(client: Client, message: requests.EditMemory) -> answers.Memory:
     await _memory_of(client).edit(message.memory, message.text)
     return await _memory_show(client, requests.ShowMemory(memory=message.memory))
@@ -639,7 +644,7 @@ WHILE_OPENING: Final = frozenset(
         "hello", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
         "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
         "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
-        "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "memory.clear", "memory.switch", "secrets", "secret.set", "secret.remove", "shared",
+        "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "memory.clear", "memory.switch", "memory.distil", "secrets", "secret.set", "secret.remove", "shared",
         "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit", "audit.download",
         "everybody", "everybody.module.add", "everybody.module.remove", "everybody.module.approve",
         "everybody.secret.set", "everybody.secret.remove", "policy", "policy.change",
@@ -746,6 +751,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "memory.edit": _command(requests.EditMemory, _memory_edit, "change"),
     "memory.clear": _command(requests.ForgetAllMemories, _memory_forget_all, "change"),
     "memory.switch": _command(requests.SwitchMemory, _memory_switch, "change"),
+    "memory.distil": _command(requests.DistilSessions, _memory_distil, "change"),
     "memory.session": _command(requests.SwitchSessionMemory, _memory_session, "own"),
     "memory.rebuild": _command(requests.RebuildMemory, _memory_rebuild, "change"),
     "sharing": _command(requests.ShowSharing, people.show_sharing, "own"),

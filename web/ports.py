@@ -577,6 +577,10 @@ class Runtime(Protocol):
         """Switch memory off or on for the user, in all sessions."""
         ...
 
+    async def distil(self, session_id: str) -> int:
+        """Ask a model what of a session is worth remembering. Returns how many messages it was asked about."""
+        ...
+
     @property
     def store(self) -> SessionStore:
         """The sessions on disk."""

@@ -50,6 +50,7 @@ from iact.core.records.dialogue import (
     Choose,
     Compress,
     Discard,
+    Distill,
     Generation,
     Recall,
     Reply,
@@ -236,6 +237,11 @@ def record_html(
         case Compress():
             return html(
                 '<details class="quiet"><summary class="t">The history so far was summarized</summary>{}</details>',
+                markdown(record.body, known),
+            )
+        case Distill():
+            return html(
+                '<details class="quiet"><summary class="t">A model was asked what of this is worth remembering</summary>{}</details>',
                 markdown(record.body, known),
             )
         case Recall() as recall:

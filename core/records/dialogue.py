@@ -278,3 +278,22 @@ class Compress(PersonContent):
     """The tokens that it took."""
     by: Annotated[Outcome[Literal["", "user"]], Since("1.2")] = ""
     """Who asked for it. Empty: the core did, for lack of room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distill(Content):
+    """A model was asked what of the root's messages from people is worth remembering. The body is its answer."""
+
+    KIND: ClassVar[str] = "distill"
+    BODY: ClassVar[Mark | None] = OUTCOME
+
+    since: Derived[int]
+    """How many of these messages had been distilled before."""
+    until: Outcome[int]
+    """How many have been with it."""
+    role: Derived[str]
+    """The role of the model."""
+    model: Derived[str]
+    """The model's name."""
+    usage: Outcome[Tokens]
+    """The tokens that it took."""

@@ -47,6 +47,7 @@ from iact.core.records.dialogue import (
     Choose,
     Compress,
     Discard,
+    Distill,
     Draw,
     Recall,
     Reply,
@@ -89,10 +90,13 @@ Kind = Literal[
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "epoch", "close",
     "effects", "settle", "draft", "wake", "choose", "profile", "extend", "copy", "host", "form",
+    "distill",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 
-Dialogue: TypeAlias = Say | Choose | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
+Dialogue: TypeAlias = (
+    Say | Choose | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress | Distill
+)
 Calls: TypeAlias = (
     Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
     | HostAsk | HostAnswer | HostReach | FormAsk | FormAnswer

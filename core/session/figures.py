@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from iact.core.records.calls import Result
-from iact.core.records.dialogue import Choose, Compress, Generation, Reply, Turn
+from iact.core.records.dialogue import Choose, Compress, Distill, Generation, Reply, Turn
 from iact.core.records.parts import Tokens
 from iact.core.records.plans import Ask
 from iact.core.records.record import Record
@@ -73,7 +73,7 @@ class Figures:
                 model.within[bisect_left(BUCKETS, written.ms / 1000)] += 1
             case Choose(model=name, usage=usage) | Ask(model=name, usage=usage):
                 self._model(name).take(usage)
-            case Compress(model=name, usage=usage):
+            case Compress(model=name, usage=usage) | Distill(model=name, usage=usage):
                 self._model(name).take(usage)
             case Result(function=function, status=status, call=call) if "." in function:
                 self.calls[status if call else "refused"] += 1

@@ -82,6 +82,9 @@ from iact.core.tree.tree import Tree
 _LOG: Final = logging.getLogger(__name__)
 _ROOM: Final = 64 * 1024
 """How many bytes must be writable before a session that stopped for lack of space goes on."""
+_RESTED: Final = 600.0
+"""Seconds without a record after which a session counts as ended, and is distilled."""
+
 _TENDING: Final = 3600.0
 """Seconds between two runs of tidying up."""
 _SETTLING: Final = 0.05
@@ -510,7 +513,37 @@ class Runtime:
         return self._told(done)
 
     async def tend(self) -> None:
-        """Keep the index of all sessions up to date, and tidy up every hour; runs until it is cancelled."""
+        """Keep the index of all sessions up to date, tidy up every hour, and distil sessions that have come to rest; runs
+        until it is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_tidy(), name="tidy up")
+            tasks.create_task(self._distil_rested(), name="distil")
+
+    async def distil(self, session_id: str) -> int:
+        """Ask a model what of a stored session is worth remembering. Returns how many messages it was asked about.
+
+        Raises:
+            UsageError, ForeignSession, JournalError: as `open`.
+            ModelError: the model can't be asked.
+        """
+        was_open = self.is_open(session_id)
+        session = await self.open(session_id)
+        try:
+            return await session.distil()
+        finally:
+            if not was_open:
+                await self.close_unless(session_id, lambda session: not session.at_rest)
+
+    async def _distil_rested(self) -> None:
+        """Distil open sessions in which nothing was said for a while: they may have ended. One after another."""
+        while True:
+            await self._clock.sleep(_RESTED)
+            for session in list(self._open.values()):
+                has_rested = session.at_rest and session.seconds_since_last(self._clock.now()) >= _RESTED
+                if has_rested and session.can_be_distilled:
+                    await session.distil_in_background()
+
+    async def _keep_tidy(self) -> None:
         while True:
             await asyncio.to_thread(self.store.sessions)
             index = self.store.index

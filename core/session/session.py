@@ -11,6 +11,7 @@ import contextlib
 import logging
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -59,6 +60,7 @@ from iact.core.records.ways import WAYS, Way
 from iact.core.session import consent
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.child_calls import ChildCalls
+from iact.core.session.distilling import Distilling
 from iact.core.session.files import SessionFiles
 from iact.core.session.forms import Forms
 from iact.core.session.front_end import FrontEndTools
@@ -152,6 +154,7 @@ class Session:
             functions,
         )
         self._memory = memory
+        self._distilling = Distilling(live, services.models, memory)
         self._planning = PlanRunner(
             scheduler, services.models, actions, copies, self._forms, self._modules.end_background
         )
@@ -897,6 +900,28 @@ class Session:
             record = self._live.record(signed(SwitchMemory(by="user", of="session", value=value)), "/")
             await self._live.durable(record)
 
+    @property
+    def can_be_distilled(self) -> bool:
+        """Whether something was said that a model could still find statements in."""
+        return self._distilling.is_due
+
+    def seconds_since_last(self, now: datetime) -> float:
+        """How long ago its last record was made."""
+        return (now - datetime.fromisoformat(self._live.records[-1].at)).total_seconds()
+
+    async def distil_in_background(self) -> None:
+        """The same as `distil`, for nobody who waits: a failure is logged, and not tried again until more was said."""
+        await self._distilling.in_background()
+
+    async def distil(self) -> int:
+        """Ask a model what of the person's messages is worth remembering; see `core.tree.distilling`. Returns how many
+        messages it was asked about.
+
+        Raises:
+            ModelError: it can't be asked. What plain rules found is remembered all the same.
+        """
+        return await self._distilling.distil()
+
     def follow_memory(self) -> None:
         """Take in that the person has switched memory off or on for all sessions."""
         if self._live.failure is None:
@@ -999,6 +1024,7 @@ class Session:
         self._modules.supervise(group)
         self._hosts.leave()
         self._forms.leave()
+        self._distilling.start(group)
         self._scheduler.start(self._steps, group, self._load_modules)
         self._scheduler.drop_forked()
 
@@ -1037,6 +1063,7 @@ class Session:
             _LOG.exception("Session %s could not be left in order.", self.id, extra={"session": self.id})
 
     async def _stop_all(self) -> None:
+        await self._distilling.close()
         await self._scheduler.close()
         await self._modules.close()
         await self._copies.close()

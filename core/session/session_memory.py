@@ -60,6 +60,11 @@ class SessionMemory:
             live.on_durable.append(self._pass_on)
 
     @property
+    def exists(self) -> bool:
+        """Whether there is a memory at all, switched on or off."""
+        return self._memory is not None
+
+    @property
     def on(self) -> bool:
         """Whether the session remembers and is told anything."""
         return self._memory is not None and self._memory.on and self._live.tree.remembers

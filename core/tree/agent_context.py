@@ -43,6 +43,9 @@ class Heard:
     read: int = 0
     """The record with which the agent has read it."""
 
+    at: str = ""
+    """When it has read it: ISO 8601, UTC."""
+
     def kept_as(self, variable: str) -> Heard:
         """The same message, with the variable that holds it from now on."""
         return replace(self, variable=variable)
@@ -81,6 +84,9 @@ class Chronicle:
     skills: dict[str, None] = field(default_factory=dict)
     """The skills that it has used, as modules, the newest last."""
 
+    distilled: int = 0
+    """How many of its messages have been distilled (`core.tree.distilling`)."""
+
     def copy(self) -> Chronicle:
         """Return an independent copy."""
         return Chronicle(
@@ -90,6 +96,7 @@ class Chronicle:
             self.replies.copy(),
             dict(self.files),
             dict(self.skills),
+            self.distilled,
         )
 
 

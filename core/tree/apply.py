@@ -67,6 +67,7 @@ from iact.core.records.dialogue import (
     Choose,
     Compress,
     Discard,
+    Distill,
     Draw,
     Recall,
     Reply,
@@ -107,6 +108,7 @@ from iact.core.tree import (
     carried,
     child_waits,
     chronicle,
+    distilling,
     effects,
     loops,
     module_states,
@@ -270,6 +272,8 @@ def _take(tree: Tree, record: Record) -> None:
             _recall(tree, record, recall)
         case Discard() as discard:
             _discard(tree, record, discard)
+        case Distill() as distilled:
+            _distill(tree, record, distilled)
         case Ask() as ask:
             plan = agent_of(tree, record)
             turns.count(tree, plan, ask.usage, ask.role)
@@ -929,6 +933,20 @@ def _recall(tree: Tree, record: Record, recall: Recall) -> None:
     expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
     agent.mail.recalled = lines
     origin.read(agent, labels_in(recall.rows))
+
+
+def _distill(tree: Tree, record: Record, distilled: Distill) -> None:
+    """Note which messages have been distilled. What came of it is memory's (`core.tree.memory_events`)."""
+    agent = agent_of(tree, record)
+    chronicle, role = agent.context.chronicle, distilling.distiller(tree)
+    expect(tree, record, agent is tree.root, "is about messages of another agent than the root")
+    expect(tree, record, distilled.since == chronicle.distilled, f"begins after message {distilled.since}")
+    ends = chronicle.distilled < distilled.until <= len(chronicle.heard)
+    expect(tree, record, ends, f"ends with message {distilled.until}, which the root has not read")
+    expect(tree, record, distilled.role == role, f"is by the model of another role than {role!r}")
+    expect(tree, record, distilled.model == tree.roles[role].model, "names another model than its role's")
+    turns.count(tree, agent, distilled.usage, distilled.role)
+    chronicle.distilled = distilled.until
 
 
 def _switch_memory(tree: Tree, record: Record, said: SwitchMemory) -> None:

@@ -42,6 +42,7 @@ def hear(agent: Agent, message: Incoming, record: Record) -> None:
                 own=own,
                 record=message.n,
                 read=record.n,
+                at=record.at,
             )
         )
     elif message.kind == "child":

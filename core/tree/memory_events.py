@@ -10,18 +10,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import get_args
+from typing import Final, get_args
 
 from iact.core.ports import NewStatement, StatementKind, StatementOrigin, StatementScope
 from iact.core.records.calls import Result
 from iact.core.records.control import Inject
+from iact.core.records.dialogue import Distill
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt
 from iact.core.tree import origin
 from iact.core.tree.adoption import FOREIGN
 from iact.core.tree.apply import take_in
+from iact.core.tree.distilling import read
 from iact.core.tree.statements import Clause, statements_in, statements_kept
 from iact.core.tree.tree import Tree
+
+_DISTILLED: Final = 100
+"""The number after which those of distilled statements begin: rules number theirs from 0."""
 
 
 def project_of(tree: Tree) -> str:
@@ -37,6 +42,8 @@ def statements_of(tree: Tree, record: Record) -> list[NewStatement]:
     match record.content:
         case Result(function="REMEMBER", status="ok") as result:
             return _remembered(tree, record, result)
+        case Distill() as distilled:
+            return _distilled(tree, distilled, record.body)
         case Inject() if record.agent in tree.agents and tree.agents[record.agent].plan is not None:
             # A plan considers it as soon as it is there.
             return _said(tree, record, record.n, record.body)
@@ -86,6 +93,27 @@ def _said(tree: Tree, record: Record, message: int, text: str) -> list[NewStatem
     return [
         _made(tree, record, message, ordinal, clause, "said", _scope_of_said(tree, clause))
         for ordinal, clause in enumerate(clauses)
+    ]
+
+
+def _distilled(tree: Tree, distilled: Distill, answer: str) -> list[NewStatement]:
+    """What a model found in a person's messages. Each holds since its message, so a later one replaces it."""
+    heard = tree.root.context.chronicle.heard
+    return [
+        NewStatement(
+            session=tree.session,
+            record=one.heard.record,
+            agent="/",
+            at=one.heard.at,
+            text=one.clause.text,
+            kind=one.clause.kind,
+            scope=_scope_of_said(tree, one.clause),
+            origin="distilled",
+            ordinal=_DISTILLED + one.ordinal,
+            withdraws=one.clause.withdraws,
+            project=project_of(tree),
+        )
+        for one in read(heard, distilled.since, distilled.until, answer)
     ]
 
 

@@ -37,7 +37,7 @@ class Clause:
 
 def statements_in(text: str) -> tuple[Clause, ...]:
     """The statements that a person makes in a message."""
-    found = [clause for sentence in _sentences(_own_words(text)) for clause in _clauses(sentence)]
+    found = [clause for sentence in _sentences(own_words(text)) for clause in _clauses(sentence)]
     return tuple(found[:_MOST])
 
 
@@ -45,7 +45,7 @@ def statements_kept(text: str, kind: StatementKind) -> tuple[Clause, ...]:
     """The statements that an agent keeps with REMEMBER, a sentence each. `kind`: as it said."""
     found = [
         Clause(_as_sentence(sentence), kind, _withdraws(sentence))
-        for sentence in _sentences(_own_words(text))
+        for sentence in _sentences(own_words(text))
         if not is_order(sentence) and len(sentence) >= _SHORTEST // 2
     ]
     return tuple(clause for clause in found if len(clause.text) <= LONGEST_STATEMENT)[:_MOST]
@@ -54,6 +54,17 @@ def statements_kept(text: str, kind: StatementKind) -> tuple[Clause, ...]:
 def is_order(text: str) -> bool:
     """Whether a text orders its reader to do something, so that it must never be told to another agent."""
     return _ORDER.search(_plain(text)) is not None
+
+
+def is_bare_order(text: str) -> bool:
+    """Whether a clause orders something and does not say that it holds from now on."""
+    plain = _plain(text)
+    return is_order(plain) or (_IMPERATIVE.search(plain) is not None and _kind_of(plain) is None)
+
+
+def as_clause(text: str, kind: StatementKind, *, withdraws: bool = False) -> Clause:
+    """A clause that somebody else has found in a text. `withdraws`: they said so."""
+    return Clause(_as_sentence(text), kind, withdraws or _withdraws(text))
 
 
 # --- the parts of a text ----------------------------------------------------------------------------------------
@@ -92,8 +103,8 @@ _FRAME: Final = re.compile(
 """What says that a wish holds from now on; the wish itself follows."""
 
 
-def _own_words(text: str) -> str:
-    """The text without its blocks and block quotes, which are often not its author's."""
+def own_words(text: str) -> str:
+    """A text without its blocks and block quotes, which are often not its author's."""
     return _QUOTED.sub("\n", _BLOCK.sub("\n", text))
 
 
@@ -154,6 +165,14 @@ _ORDER: Final = re.compile(
     r"|\b(?:ignore|forget|disregard) (?:all |any |your |the )*(?:previous |prior |earlier )?(?:instructions|orders|rules|prompts?)\b",
     re.IGNORECASE,
 )
+
+_IMPERATIVE: Final = re.compile(
+    r"^(?:please\s+|bitte\s+)?(?:write|make|draft|create|give|show|send|tell|look|find|check|fix|add|remove|change|suggest|plan|run|read"
+    r"|translate|summari[sz]e|fetch|list|compute|calculate|explain|ignore|disregard|call|delete|open|download"
+    r"|schreib\w*|mach\w*|gib|zeig\w*|such\w*|prüf\w*|sag\w*|nimm|erklär\w*|lösch\w*|ruf\w*)\b",
+    re.IGNORECASE,
+)
+"""How an order begins."""
 
 _PASSING: Final = re.compile(
     r"\b(?:for now|this time|just this once|for (?:this|the) (?:task|session|message|answer|moment)|in this (?:session|task|chat)"

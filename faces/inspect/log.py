@@ -64,6 +64,7 @@ from iact.core.records.dialogue import (
     Choose,
     Compress,
     Discard,
+    Distill,
     Draw,
     Generation,
     Recall,
@@ -178,7 +179,13 @@ class _Read:
                 self._wrote(record, made, seen)
             case Reply() as reply:
                 self._replied(record, reply, seen)
-            case Discard(usage=usage) | Compress(usage=usage) | Ask(usage=usage) | Choose(usage=usage):
+            case (
+                Discard(usage=usage)
+                | Compress(usage=usage)
+                | Ask(usage=usage)
+                | Choose(usage=usage)
+                | Distill(usage=usage)
+            ):
                 self._thought(record, usage)
             case Gate() as gate:
                 self._annotate(self._tool(record, gate.turn, gate.action, gate.function), "gate", record)

@@ -45,6 +45,7 @@ from iact.core.records.dialogue import (
     Choose,
     Compress,
     Discard,
+    Distill,
     Draw,
     Generation,
     Recall,
@@ -220,7 +221,11 @@ class SpanFold:
                 self._reply(record, reply)
             case Discard() as stopped:
                 self._stopped(record, stopped)
-            case Compress(model=model, usage=usage) | Choose(model=model, usage=usage):
+            case (
+                Compress(model=model, usage=usage)
+                | Choose(model=model, usage=usage)
+                | Distill(model=model, usage=usage)
+            ):
                 self._chat(record, self._before(record), model, usage)
             case Ask() as answer:
                 self._answered(record, answer)

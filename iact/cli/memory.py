@@ -101,6 +101,17 @@ def on(settings: Settings, *, session: str, as_json: bool) -> int:
 
 
 @memory.command()
+@click.argument("sessions", metavar="SESSION...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="all sessions in the data directory")
+@options.as_json
+def distil(settings: Settings, *, sessions: tuple[str, ...], everything: bool, as_json: bool) -> int:
+    """Ask a model what of sessions is worth remembering, in any language."""
+    from iact.commands import memory
+
+    return memory.distil(settings, sessions, everything=everything, as_json=as_json)
+
+
+@memory.command()
 @options.as_json
 def rebuild(settings: Settings, *, as_json: bool) -> int:
     """Rebuild the memory store from the journals."""

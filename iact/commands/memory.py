@@ -15,6 +15,7 @@ from typing import TypeVar
 from iact.commands.remote import ask_server, ask_session
 from iact.core.errors import UsageError
 from iact.core.ports import JSON, Memory
+from iact.core.session.store import SessionStore
 from iact.memory import USER, open_memory, switches_of
 from iact.settings import Settings
 
@@ -135,6 +136,36 @@ def switch(settings: Settings, value: bool, *, session: str, as_json: bool) -> i
     else:
         print(f"Memory is off{where}: nothing is remembered, and agents are told nothing of it.")
     return 0
+
+
+def distil(settings: Settings, sessions: Sequence[str], *, everything: bool, as_json: bool) -> int:
+    """`iact memory distil SESSION…|--all [--json]`: ask a model what of sessions is worth remembering.
+
+    Raises:
+        UsageError: no session is named, or there is none of this name.
+    """
+    wanted: list[JSON] = list(sessions)
+    if everything:
+        wanted = [one.id for one in SessionStore(settings.data).sessions() if not one.foreign]
+    if not wanted:
+        raise UsageError("Name sessions, or say --all. To list sessions: iact session list")
+
+    answer = ask_server(settings, {"type": "memory.distil", "sessions": wanted}, patience=None)
+    count = (
+        answer["count"]
+        if answer is not None
+        else asyncio.run(_distil_here(settings, [str(session) for session in wanted]))
+    )
+    told = f"A model was asked about {count} messages. To see what is remembered: iact memory list"
+    print(json.dumps({"messages": count}) if as_json else told)
+    return 0
+
+
+async def _distil_here(settings: Settings, sessions: Sequence[str]) -> int:
+    from iact.wiring import open_runtime  # imported late: the other commands need no runtime
+
+    async with open_runtime(settings, attended=False) as runtime:
+        return sum([await runtime.distil(session) for session in sessions])
 
 
 def rebuild(settings: Settings, *, as_json: bool) -> int:

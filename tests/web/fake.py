@@ -524,6 +524,10 @@ class FakeRuntime:
     def workload(self) -> Workload:
         return Workload()
 
+    async def distil(self, session_id: str) -> int:
+        self.done.append(("distil", session_id))
+        return 1
+
     async def switch_memory(self, value: bool) -> None:
         assert self.memory is not None
         self.memory.switch(value)

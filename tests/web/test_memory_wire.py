@@ -49,6 +49,7 @@ def test_a_search_gives_all_that_is_known_of_each_result() -> None:
         ({"type": "memory.clear"}, {"count": 0}),
         ({"type": "memory.switch", "value": False}, {"on": False}),
         ({"type": "memory.session", "value": False}, {"on": False}),
+        ({"type": "memory.distil", "sessions": ["one", "two"]}, {"count": 2}),
     ],
 )
 def test_the_other_messages(message: dict[str, object], answer: dict[str, object]) -> None:

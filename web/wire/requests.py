@@ -551,6 +551,16 @@ class SwitchSessionMemory(Message):
     value: bool
 
 
+class DistilSessions(Message):
+    """Ask a model what of these sessions is worth remembering. The `ok`, which can take long, has `count`: the number of
+    messages that it was asked about. What was distilled before is not asked about again."""
+
+    sessions: Annotated[
+        list[Annotated[str, StringConstraints(min_length=1, max_length=200)]],
+        Field(min_length=1, max_length=1000),
+    ]
+
+
 class RebuildMemory(Message):
     """Empty the memory and fill it from all journals; the `ok`, which can take long, has `count`."""
 

@@ -179,6 +179,12 @@ class ScriptedModel:
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent, None]:
+        if len(messages) == 1:  # a question that is no agent's
+            text = self._script(Asked("", 0, list(messages)))
+            yield TextDelta(text)
+            yield UsageReport(Usage(len(messages[0].content) // 4, 0, len(text) // 4))
+            yield StreamEnd("stop")
+            return
         opening = _OPENING.search(messages[1].content)
         assert opening is not None
         asked = Asked(opening.group(1), sum(one.role == "assistant" for one in messages), list(messages))

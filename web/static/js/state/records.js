@@ -363,6 +363,15 @@
  * @property {Tokens} usage The tokens that it took.
  * @property {""|"user"} [by] Who asked for it. Empty: the core did, for lack of room.
  *
+ * A model was asked what of the root's messages from people is worth remembering. The body is its answer.
+ * @typedef {object} DistillRecord
+ * @property {"distill"} kind
+ * @property {number} since How many of these messages had been distilled before.
+ * @property {number} until How many have been with it.
+ * @property {string} role The role of the model.
+ * @property {string} model The model's name.
+ * @property {Tokens} usage The tokens that it took.
+ *
  * An action is about to be dispatched. The record is on disk before the action begins.
  * @typedef {object} CallRecord
  * @property {"call"} kind
@@ -936,7 +945,7 @@
  * @property {"close"} kind
  * @property {boolean} [late] Whether the process that ran the session ended without closing it, which the next one records if modules held something for agents. What they held is gone in any case.
  *
- * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|HostAskRecord|HostAnswerRecord|HostReachRecord|FormAskRecord|FormAnswerRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|AllowHostsRecord|SwitchMemoryRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|EpochRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|DistillRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|HostAskRecord|HostAnswerRecord|HostReachRecord|FormAskRecord|FormAnswerRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|AllowHostsRecord|SwitchMemoryRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|EpochRecord|CloseRecord} Said
  */
 
 export {};

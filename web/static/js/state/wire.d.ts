@@ -335,7 +335,7 @@ export interface MemoryDetails {
   source: string;
   session: string;
   agent: string;
-  origin: "said" | "remembered";
+  origin: "said" | "distilled" | "remembered";
   untrusted: Array<string>;
   replaces: Array<string>;
   replaced_by: string;
@@ -995,6 +995,7 @@ export interface Requests {
   "memory.edit": { fields: {memory: string; text: string}; answer: Memory };
   "memory.clear": { fields: {}; answer: Count };
   "memory.switch": { fields: {value: boolean}; answer: MemoryState };
+  "memory.distil": { fields: {sessions: Array<string>}; answer: Count };
   "memory.session": { fields: {value: boolean}; answer: MemoryState };
   "memory.rebuild": { fields: {}; answer: Count };
   "sharing": { fields: {}; answer: Sharing };
