@@ -134,6 +134,7 @@ _FOR_OTHERS: Final = (
     "core/tree/chronicle.py",
     "core/tree/compression.py",
     "core/tree/contexts.py",
+    "core/tree/distilling.py",
     "core/tree/help_pages.py",
     "core/tree/interpret.py",
     "core/tree/plan_answer.py",  # has its own languages

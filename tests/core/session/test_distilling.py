@@ -129,7 +129,7 @@ async def test_only_what_was_said_since_is_asked_about(tmp_path: Path) -> None:
         assert not session.can_be_distilled
         assert await session.distil() == 0
         await session.ask("The second.")
-        await session.close()
+        await opened.close(session.id)
 
         assert await opened.distil(session.id) == 1
         assert not opened.is_open(session.id)
