@@ -45,9 +45,9 @@ _LOG: Final = logging.getLogger(__name__)
 BUDGET: Final = 0.150
 """Seconds that a turn waits for a recall."""
 
-OPENING: Final = 1.0
-"""Seconds that the first questions wait instead, until the store is open or one has waited in vain. Opening takes about
-0.6 s of processor time, mostly beside the start of the session."""
+OPENING: Final = 30.0
+"""Seconds that the first turn of a program waits instead, at most, so that it has its memory. Opening takes about 0.6 s
+of processor time, mostly beside the start of the session; only a busy machine needs more, and is slow in all else, too."""
 
 _WAITING: Final = 32
 """Questions in the reading thread's queue above which another one would be too late anyway."""
@@ -87,7 +87,7 @@ class Hippocampus:
         self._reader = Worker("reading")
         self._late = False
         self._patient = True
-        """Whether questions may still wait for the store to open."""
+        """Whether it is still the first turn, whose questions may wait longer."""
         self._noticed: set[str] = set()
 
     def of(self, user: str) -> UserMemory:
@@ -127,7 +127,7 @@ class Hippocampus:
             await self._written()
             return await self._reader.run(lambda: opened.reader.standing(user, ask))
 
-        return await self._in_time(answer)
+        return await self._in_time(answer, ends_first=False)
 
     async def recall(self, user: str, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
@@ -148,17 +148,20 @@ class Hippocampus:
     async def _written(self) -> None:
         """Wait until what was stated a moment ago, perhaps in another session, is stored; not for long."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._budget / 2):
+            async with asyncio.timeout(self._patience() / 2):
                 await self._upkeep.settled()
 
-    async def _in_time(self, answer: Callable[[OpenStore], Awaitable[list[Recalled]]]) -> Recollection:
-        """The answer to a turn's question, within the time budget, or none."""
+    async def _in_time(
+        self, answer: Callable[[OpenStore], Awaitable[list[Recalled]]], *, ends_first: bool = True
+    ) -> Recollection:
+        """The answer to a turn's question, within the time budget, or none. `ends_first`: it is the last of its turn."""
         first = self._patient
         opened = await self._upkeep.tried(self._patience())
         if opened is None:
             self._say_not_open()
             return Recollection((), self._once(self.trouble))
-        self._patient = False
+        if ends_first:
+            self._patient = False
         if self._reader.waiting >= _WAITING or (self._late and self._reader.waiting):
             return Recollection((), self._once(self._slow()))
 

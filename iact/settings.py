@@ -499,7 +499,7 @@ class Settings(BaseModel):
         default=0.150,
         gt=0,
         le=60,
-        description="seconds that a turn waits for memory's recall; the first one, which may have to open it, waits 1 s or longer",
+        description="seconds that a turn waits for memory's recall; the first one, which may have to open it, waits up to 30 s",
     )
     embeddings: str | None = Field(
         default=None,

@@ -74,7 +74,7 @@ _QUOTED: Final = re.compile(r"^\s*>.*$", re.MULTILINE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+|\n+")
 _MARKER: Final = re.compile(r"^(?:[-*+•]|\d{1,2}[.)])\s+")
 _INTRODUCTION: Final = re.compile(
-    r"^(?:(?:and|but|also|so|ok(?:ay)?|well|fyi|by the way|btw|please (?:note|remember|keep in mind)(?: that)?"
+    r"^(?:(?:and|but|also|so|ok(?:ay)?|well|actually|eigentlich|hi|hello|hallo|fyi|by the way|btw|please (?:note|remember|keep in mind)(?: that)?"
     r"|remember(?: that)?|note(?: that)?|keep in mind(?: that)?"
     r"|und|aber|auch|übrigens|also|bitte merk dir,?(?: dass)?|merk dir,?(?: dass)?|beachte,?(?: dass)?)\b[,:]?\s+)+",
     re.IGNORECASE,
@@ -160,6 +160,12 @@ _LANGUAGES: Final = (
     r"|englisch|deutsch|französisch|spanisch|italienisch|portugiesisch|polnisch|russisch|türkisch)"
 )
 
+_DOES: Final = (
+    r"(?:write|use|call|answer|reply|respond|speak|make|keep|tell|give|show|send|format|put|begin|start|end|sign|address|name"
+    r"|schreib\w*|nimm|nutze?|verwende|antworte|mach\w*|gib|zeig\w*|nenn\w*|sprich|beginne?)"
+)
+"""How a wish begins that says elsewhere that it holds from now on."""
+
 _ORDER: Final = re.compile(
     r"\byour caller\b|\bdein\w* aufrufer\w*\b"
     r"|\b(?:ignore|forget|disregard) (?:all |any |your |the )*(?:previous |prior |earlier )?(?:instructions|orders|rules|prompts?)\b",
@@ -214,6 +220,7 @@ _WISH: Final = re.compile(
       | ^(?:please\s+)?(?:always|never|don't\s+ever)\s+\w
       | ^(?:please\s+)?(?:from\s+now\s+on|in\s+(?:the\s+)?future)\b
       | ^(?:please\s+)?(?:answer|reply|respond|write|speak)(?:\s+to\s+me)?(?:\s+(?:only|always))*\s+in\s+{_LANGUAGES}\b
+      | ^(?:please\s+|bitte\s+)?{_DOES}\b.*\b(?:from\s+now\s+on|in\s+(?:the\s+)?future|ab\s+(?:jetzt|sofort)|in\s+zukunft|künftig)\b
       | ^(?:please\s+)?forget\s+that\b
       | ^ich\s+(?:(?:jetzt|immer|lieber|eigentlich|auch)\s+)*(?:bevorzuge|mag|liebe|hasse)\b
       | ^ich\s+(?:möchte|will)\s+(?:immer|nie|niemals|kein\w*|nicht\s+mehr)\b

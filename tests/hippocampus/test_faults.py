@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import NewStatement, Recollection
+from iact.core.ports import NewStatement, Recollection, StandingQuestion
 from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import DictStore, StandingClock, ask, opener, say
 
@@ -152,6 +152,27 @@ def test_the_first_turn_waits_longer_for_the_store_and_later_ones_do_not(
         assert whole.notice == ""
         assert [row.text for row in whole.rows] == [wish.text]
     assert not caplog.records
+
+
+async def test_the_whole_first_turn_waits_and_not_only_its_first_question(tmp_path: Path) -> None:
+    """A turn asks twice: for what every agent is told, and for what helps with its input."""
+    wish = say("s1", 2, "I prefer dark mode in the editor.")
+    opening = threading.Event()
+
+    def slow(place: Path | None, server: str) -> DictStore:
+        opening.wait()
+        return DictStore()
+
+    async with open_hippocampus(
+        tmp_path, WordEmbedder(), clock=StandingClock(), budget=0.0, opening=30.0, open_store=slow
+    ) as hippocampus:
+        memory = hippocampus.of("anna")
+        memory.remember(wish)
+        asyncio.get_running_loop().call_later(0.2, opening.set)
+        stands = await memory.standing(StandingQuestion(StandingClock().now()))
+        found = await memory.recall(ask("Choose the mode of the editor."))
+    assert [row.text for row in stands.rows] == [wish.text]
+    assert [row.text for row in found.rows] == [wish.text]
 
 
 async def test_an_order_that_fails_stops_nothing(tmp_path: Path) -> None:
