@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from iact.core.context.prompt import StaticPrompt
 from iact.core.errors import ModelUnreachable, UsageError
 from iact.core.journal.file import read_journal
-from iact.core.ports import NewStatement
+from iact.core.ports import NewStatement, StaticPrompt
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
 from iact.core.tree.memory_events import statements_in_journal
