@@ -97,7 +97,7 @@ def _functions(tree: ast.Module) -> Iterator[Function]:
 
 
 def _walked(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a node, without what stands in the functions that are found in it."""
+    """What is in a node, without what is in the functions that are found in it."""
     for child in ast.iter_child_nodes(node):
         yield child
         if isinstance(node, ast.Module | ast.ClassDef) and isinstance(child, Function):
