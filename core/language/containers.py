@@ -62,12 +62,19 @@ class Containers:
     """Open blocks after the lines read so far. New at the start of a text and after a top-level block."""
 
     def __init__(self) -> None:
-        self._frames: list[int] = []  # outermost first: _QUOTE, or how far an item's content is indented
-        self._bare = False  # the innermost frame is an item that has no content yet
+        self._frames: list[int] = []
+        """The open containers, outermost first: `_QUOTE`, or how far an item's content is indented."""
+        self._bare = False
+        """Whether the innermost frame is an item that has no content yet."""
+
         self._paragraph = False
+        """Whether the open leaf is a paragraph."""
         self._fence = ""
-        self._html: re.Pattern[str] | None = None  # what ends it
+        """The mark of the open fence, if that is the open leaf."""
+        self._html: re.Pattern[str] | None = None
+        """What ends the open HTML block, if that is the open leaf."""
         self._was_blank = False
+        """Whether the line before was blank."""
 
     @property
     def plain(self) -> bool:
@@ -94,46 +101,63 @@ class Containers:
             self._was_blank = blank
 
     def _line(self, line: str) -> None:
+        """Read one line, whose tabs are spaces."""
         matched, at = self._match(line)
         rest = line[at:]
         if matched == len(self._frames) and self._leaf(rest):
             return
+
+        # A paragraph goes on in a line that lacks the marks of its containers, if that begins nothing else (5.1).
         lazy = self._paragraph and matched < len(self._frames)
         may_continue = self._paragraph
+
+        # Each round opens one container. What it holds is then the rest of the line.
         while rest:
             text = rest.lstrip(" ")
             indent = len(rest) - len(text)
-            if indent > 3 or not text or text[0] not in _MARKS:
+            is_code = indent > 3
+            if is_code or not text or text[0] not in _MARKS:
                 break
+
             if text[0] == ">":
                 self._push(_QUOTE, matched)
-                rest = text[2:] if text.startswith("> ") else text[1:]
+                rest = text[1:].removeprefix(" ")
             elif self._starts_leaf(text, matched, paragraph=may_continue, lazy=lazy):
                 return
             else:
-                inside = self._item(text, indent, matched, interrupts=may_continue and not lazy)
-                if inside is None:
+                content = self._item(text, indent, matched, interrupts=may_continue and not lazy)
+                if content is None:
                     break
-                rest = inside
+                rest = content
+
             matched = len(self._frames)
-            lazy = may_continue = False
+            lazy = False
+            may_continue = False
+
         self._rest(rest, matched, lazy=lazy)
 
     def _match(self, line: str) -> tuple[int, int]:
         """How many open containers continue with this line, and the offset after their marks."""
-        at, end = 0, len(line.rstrip(" "))
+        end = len(line.rstrip(" "))
+        at = 0
         for depth, frame in enumerate(self._frames):
             start = at
             while at < end and line[at] == " " and (frame == _QUOTE or at - start < frame):
                 at += 1
+
             if frame == _QUOTE:
-                if at == end or line[at] != ">":  # however far it is indented, as in markdown-it
-                    return depth, start
-                at = min(at + 2, end) if line.startswith(" ", at + 1) else at + 1
+                # However far it is indented, as in markdown-it.
+                continues = at < end and line[at] == ">"
+                at += 1
+                if line.startswith(" ", at):
+                    at = min(at + 1, end)
             elif at == end:
-                if self._bare and depth == len(self._frames) - 1:
-                    return depth, start  # 5.2: an item begins with at most one blank line
-            elif at - start < frame:
+                # 5.2: a blank line belongs to every item but one that has no content yet.
+                continues = not (self._bare and depth == len(self._frames) - 1)
+            else:
+                continues = at - start >= frame
+
+            if not continues:
                 return depth, start
         return len(self._frames), at
 
@@ -145,10 +169,12 @@ class Containers:
             if closes and not rest.startswith("    "):
                 self._fence = ""
             return True
+
         if self._html is not None:
             if self._html.search(rest):
                 self._html = None
             return True
+
         return False
 
     def _starts_leaf(self, text: str, matched: int, *, paragraph: bool, lazy: bool) -> bool:
@@ -156,20 +182,26 @@ class Containers:
         if paragraph and not lazy and text[0] in "=-" and _SETEXT.fullmatch(text):
             self._end_leaf(matched)
             return True
+
         if _HEADING.match(text) or _THEMATIC.fullmatch(text):
             self._end_leaf(matched)
             return True
+
         fence = _FENCE.match(text)
         if fence is not None:
             self._end_leaf(matched)
             self._fence = fence.group()
             return True
-        if text[0] == "<":
-            for start, end, interrupts in _HTML:
-                if (interrupts or not paragraph) and start.match(text):
-                    self._end_leaf(matched)
-                    self._html = None if end.search(text) else end
-                    return True
+
+        if text[0] != "<":
+            return False
+        for start, end, interrupts in _HTML:
+            may_begin = interrupts or not paragraph
+            if may_begin and start.match(text):
+                self._end_leaf(matched)
+                ends_at_once = end.search(text) is not None
+                self._html = None if ends_at_once else end
+                return True
         return False
 
     def _item(self, text: str, indent: int, matched: int, *, interrupts: bool) -> str | None:
@@ -179,11 +211,18 @@ class Containers:
             return None
         number, spaces = match.groups()
         rest = text[match.end() :]
+
         # 5.2: only a filled item, numbered 1 if at all, can interrupt a paragraph.
-        if interrupts and (not rest or (number is not None and int(number) != 1)):
+        begins_late = number is not None and int(number) != 1
+        if interrupts and (not rest or begins_late):
             return None
+
+        # More than four blanks are one blank and indented code.
         marker = match.start(2)
-        padding = len(spaces) if rest and len(spaces) <= 4 else 1
+        padding = 1
+        if rest and len(spaces) <= 4:
+            padding = len(spaces)
+
         self._push(indent + marker + padding, matched)
         self._bare = not rest
         return text[marker + padding :]
@@ -195,16 +234,23 @@ class Containers:
     def _end_leaf(self, matched: int) -> None:
         """Close the open leaf and the containers that did not continue with this line."""
         del self._frames[matched:]
-        self._paragraph, self._fence, self._html, self._bare = False, "", None, False
+        self._bare = False
+        self._paragraph = False
+        self._fence = ""
+        self._html = None
 
     def _rest(self, rest: str, matched: int, *, lazy: bool) -> None:
         """Handle the rest of a line that begins no block: nothing, indented code or a paragraph."""
         text = rest.lstrip(" ")
         if not text:
-            bare = self._bare and matched == len(self._frames)
+            still_bare = self._bare and matched == len(self._frames)
             self._end_leaf(matched)
-            self._bare = bare
-        elif not lazy:
-            paragraph = self._paragraph or len(rest) - len(text) <= 3
-            self._end_leaf(matched)
-            self._paragraph = paragraph
+            self._bare = still_bare
+            return
+
+        if lazy:
+            return
+        is_code = len(rest) - len(text) > 3
+        still_paragraph = self._paragraph or not is_code
+        self._end_leaf(matched)
+        self._paragraph = still_paragraph

@@ -83,20 +83,32 @@ class Scanner:
 
     def __init__(self, is_action: IsAction) -> None:
         self._is_action = is_action
-        self._settled: list[str] = []  # whole lines, in order
-        self._line: list[str] = []  # pieces of the line that has not ended yet
-        self._at = 0  # offset of that line
-        self._carry = ""  # a "\r" that a "\n" may follow
-        self._simple = True  # a chunk without a line ending only needs to be kept
+        self.cut: int | None = None
+        """Where the text stops to count; None while all of it does."""
+
+        self._settled: list[str] = []
+        """Whole lines, in order."""
+        self._line: list[str] = []
+        """Pieces of the line that has not ended yet."""
+        self._at = 0
+        """The offset of that line."""
+        self._carry = ""
+        """A "\\r" that a "\\n" may follow."""
+        self._simple = True
+        """Whether a chunk without a line ending only needs to be kept."""
+
         self._open: Opened | None = None
-        self._levels: list[str] = []  # the open fences, outermost first
+        self._levels: list[str] = []
+        """The open fences of that block, outermost first."""
         self._indent = 0
         self._body: list[str] = []
-        self._outside: list[str] = []  # lines since the last block that `_containers` has not read
-        self._containers = Containers()
-        self._acted = False  # an action block is complete, so a result can be invented
         self._blocks: list[Block] = []
-        self.cut: int | None = None
+
+        self._outside: list[str] = []
+        """Lines since the last block that `_containers` has not read."""
+        self._containers = Containers()
+        self._acted = False
+        """Whether an action block is complete, so that a result can be invented."""
 
     @property
     def inside(self) -> bool:
@@ -125,9 +137,11 @@ class Scanner:
         """Take the next piece. Returns the events that are now certain."""
         if self.cut is not None:
             return []
+
         if self._simple and "\n" not in chunk and "\r" not in chunk:
             self._line.append(chunk)
             return []
+
         events: list[ScanEvent] = []
         self._take(self._normalise(chunk), events)
         self._simple = not self._carry
@@ -139,25 +153,32 @@ class Scanner:
         if self._carry:
             self._carry = ""
             self._line.append("\n")
-        if self.cut is None:
-            line = "".join(self._line)
-            if line:
-                self._settled.append(line)
-                self._line = []
-                self._judge(line, self._at, events)
-                self._at += len(line)
-            if self._open is not None and self.cut is None:
-                self._close(self._at, events, closed=False)
+        if self.cut is not None:
+            return events
+
+        line = "".join(self._line)
+        if line:
+            self._settled.append(line)
+            self._line = []
+            self._judge(line, self._at, events)
+            self._at += len(line)
+
+        # The last line may have cut the text, and then nothing that is open counts.
+        if self._open is not None and self.cut is None:
+            self._close(self._at, events, closed=False)
         return events
 
     def _normalise(self, chunk: str) -> str:
-        if self._carry or "\r" in chunk:
-            chunk = self._carry + chunk
-            self._carry = ""
-            if chunk.endswith("\r"):
-                self._carry, chunk = "\r", chunk[:-1]
-            return chunk.replace("\r\n", "\n").replace("\r", "\n")
-        return chunk
+        """The chunk with "\\n" as its only line ending. A "\\r" at its end waits for the next chunk."""
+        if not self._carry and "\r" not in chunk:
+            return chunk
+
+        chunk = self._carry + chunk
+        self._carry = ""
+        if chunk.endswith("\r"):
+            self._carry = "\r"
+            chunk = chunk[:-1]
+        return chunk.replace("\r\n", "\n").replace("\r", "\n")
 
     def _take(self, chunk: str, events: list[ScanEvent]) -> None:
         """Judge every line that `chunk` completes."""
@@ -171,24 +192,34 @@ class Scanner:
         self._line = [rest] if rest else []
         lines = lines[:split]
         self._settled.append(lines)
-        start, self._at = self._at, self._at + split
+
+        start = self._at
+        self._at += split
         self._judge(lines, start, events)
 
     def _judge(self, lines: str, start: int, events: list[ScanEvent]) -> None:
         """Read whole lines; `start` is the offset of the first."""
         position = 0
         while position < len(lines) and self.cut is None:
-            found = position
-            if not _FIRST.match(lines, position):
-                later = _LATER.search(lines, position)
-                found = later.start() + 1 if later is not None else len(lines)
-                self._plain(lines[position:found], start + position, events)
-                if later is None or self.cut is not None:
-                    return
-            line_end = lines.find("\n", found)
-            line_end = line_end if line_end >= 0 else len(lines)
-            self._candidate(lines[found:line_end], start + found, events)
+            candidate = self._next_candidate(lines, position)
+            if candidate > position:
+                self._plain(lines[position:candidate], start + position, events)
+            if candidate == len(lines) or self.cut is not None:
+                return
+
+            line_end = lines.find("\n", candidate)
+            if line_end < 0:
+                line_end = len(lines)
+            self._candidate(lines[candidate:line_end], start + candidate, events)
             position = line_end + 1
+
+    @staticmethod
+    def _next_candidate(lines: str, position: int) -> int:
+        """Where the next line begins that starts like a fence, from the beginning of a line on; else the end."""
+        if _FIRST.match(lines, position):
+            return position
+        later = _LATER.search(lines, position)
+        return len(lines) if later is None else later.start() + 1
 
     def _plain(self, lines: str, start: int, events: list[ScanEvent]) -> None:
         """Handle lines that can neither open nor close a fence; `start` is the offset of the first."""
@@ -211,65 +242,81 @@ class Scanner:
         blanks, mark, info = match.groups()
         indent = len(blanks)
         info = info.strip(_BLANKS)
+
         if self._open is not None:
             if not self._inside(mark, info, start + len(line), events):
                 self._body.append(line + "\n")
             return
-        opens = self._opens(indent, mark, info)
-        words = info.split(None, 1)
-        action = opens and bool(words) and self._is_action(words[0])
-        if opens:
-            self._open = Opened(start, info, action)
-            self._levels, self._indent = [mark], indent
-            self._body, self._outside = [], []
-            events.append(self._open)
-        else:
+        if not self._opens(indent, mark, info):
             self._outside.append(line + "\n")
+            return
+
+        words = info.split(None, 1)
+        action = bool(words) and self._is_action(words[0])
+        self._open = Opened(start, info, action)
+        self._levels = [mark]
+        self._indent = indent
+        self._body = []
+        self._outside = []
+        events.append(self._open)
 
     def _opens(self, indent: int, mark: str, info: str) -> bool:
         """Whether a candidate line opens a top-level fence."""
         if mark[0] == "`" and "`" in info:
             return False
+
+        # A fence at the margin ends every list, so that only HTML can have taken it in.
+        may_contain = _CONTAINER if indent else _HTML
         outside = "".join(self._outside)
-        if not self._containers.plain or (_CONTAINER if indent else _HTML).search(outside):
-            self._containers.read(outside)
-            self._outside = []
-            return self._containers.takes_fence(indent)
-        return True
+        if self._containers.plain and not may_contain.search(outside):
+            return True
+
+        self._containers.read(outside)
+        self._outside = []
+        return self._containers.takes_fence(indent)
 
     def _inside(self, mark: str, info: str, end: int, events: list[ScanEvent]) -> bool:
         """Handle a fence line within the open block. Returns whether it ended the block."""
         assert self._open is not None
         if not mark.startswith(self._levels[-1]):
             return False
-        if not info:
-            self._levels.pop()
-            if not self._levels:
-                self._close(end, events, closed=True)
-                return True
-        elif self._open.action and not (mark[0] == "`" and "`" in info):
-            self._levels.append(mark)
-        return False
+
+        if info:
+            # Models quote code in the bodies of actions; in other blocks CommonMark knows no nesting.
+            opens = mark[0] == "~" or "`" not in info
+            if self._open.action and opens:
+                self._levels.append(mark)
+            return False
+
+        self._levels.pop()
+        if self._levels:
+            return False
+        self._close(end, events, closed=True)
+        return True
 
     def _close(self, end: int, events: list[ScanEvent], *, closed: bool) -> None:
         assert self._open is not None
-        opened, self._open = self._open, None
+        opened = self._open
         body = _outdent("".join(self._body).removesuffix("\n"), self._indent)
-        self._body = []
-        self._blocks.append(Block(opened.start, end, opened.info, body, opened.action, closed))
-        events.append(self._blocks[-1])
-        self._containers, self._outside = Containers(), []
+        block = Block(opened.start, end, opened.info, body, opened.action, closed)
+        self._blocks.append(block)
+        events.append(block)
         self._acted = self._acted or opened.action
+
+        self._open = None
+        self._body = []
+        self._outside = []
+        self._containers = Containers()
 
 
 def _outdent(body: str, columns: int) -> str:
     """Remove up to `columns` columns of indentation from each line (CommonMark 4.5); tabs stop every four (2.2)."""
     if not columns:
         return body
+
     if "\t" in body:
-        body = re.sub(
-            rf"^ {{0,{columns - 1}}}\t", lambda match: match.group().expandtabs(4), body, flags=re.MULTILINE
-        )
+        reached_by_a_tab = re.compile(rf"^ {{0,{columns - 1}}}\t", re.MULTILINE)
+        body = reached_by_a_tab.sub(lambda match: match.group().expandtabs(4), body)
     return re.sub(rf"^ {{1,{columns}}}", "", body, flags=re.MULTILINE)
 
 
