@@ -214,6 +214,10 @@ async def _hello(client: Client, message: requests.Hello) -> answers.Nothing:
     return {}
 
 
+async def _ping(client: Client, message: requests.Ping) -> answers.Nothing:
+    return {}
+
+
 async def _say(client: Client, message: requests.Say) -> answers.InSession:
     session = await client.session()
     record = await session.say(message.text, mode=message.mode, plan_first=message.plan_first)
@@ -641,7 +645,7 @@ async def _memory_rebuild(client: Client, message: requests.RebuildMemory) -> an
 
 WHILE_OPENING: Final = frozenset(
     {
-        "hello", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
+        "hello", "ping", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
         "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
         "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
         "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "memory.clear", "memory.switch", "memory.distil", "secrets", "secret.set", "secret.remove", "shared",
@@ -654,6 +658,7 @@ WHILE_OPENING: Final = frozenset(
 
 COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "hello": _command(requests.Hello, _hello, "greet"),
+    "ping": _command(requests.Ping, _ping, "greet"),
     "say": _command(requests.Say, _say, "steer"),
     "foresee": _command(requests.Foresee, _foresee, "steer"),
     "inject": _command(requests.Inject, _inject, "steer"),

@@ -128,6 +128,8 @@ _BOARD_SECONDS: Final = 0.25
 """Seconds between two reports of a download: more often, nobody sees a difference."""
 _WAITING: Final = 100
 """How many messages may wait for a session to open."""
+_ARRIVED: Final = 32
+"""How many messages are read ahead while one is carried out."""
 
 
 @dataclass(slots=True)
@@ -143,6 +145,8 @@ class Opening:
 
 
 _ID: Final = re.compile(r'(?<!\\)"id"\s*:\s*("(?:[^"\\]|\\.){0,600}"|-?\d{1,18})')
+_PING_WITHIN: Final = 400
+"""How many characters a ping may have."""
 _ID_WITHIN: Final = 1 << 16
 """How many characters of an unreadable message are searched for its id."""
 
@@ -183,6 +187,8 @@ class Connection:
         self._bucket = TokenBucket(Rate(MESSAGES_PER_SECOND, BURST))
         self._refused = 0
         self._turn = asyncio.Lock()
+        self._arrived = asyncio.Queue[str | bytes | None](_ARRIVED)
+        """What came and is not carried out yet; None: nothing more comes."""
 
     async def serve(self) -> None:
         """Run until the client leaves or is disconnected."""
@@ -252,11 +258,35 @@ class Connection:
             await self._outbox.send(
                 {"type": "you", "name": self.who.name, "admin": self.who.admin, "guest": bool(self.who.link)}
             )
-        await self._take(first)
-        if self._own is not None and self._own.product is not None:
-            self._board = self._tasks.create_task(self._tell_board(self._own.product.board))
-        async for frame in self._socket:
+
+        carrying_out = self._tasks.create_task(self._carry_out())
+        await self._arrived.put(first)
+        try:
+            async for frame in self._socket:
+                await self._arrive(frame)
+        except ConnectionClosed:
+            pass  # what has arrived is still carried out
+        await self._arrived.put(None)
+        await carrying_out
+
+    async def _arrive(self, frame: str | bytes) -> None:
+        """Take in a message. A ping is answered at once, even while a request takes long."""
+        ping = _ping(frame)
+        if ping is None:
+            await self._arrived.put(frame)
+        elif self._bucket.take(time.monotonic()) > 0:
+            await self._refuse_flood(frame)
+        else:
+            await self._outbox.ok(_id(ping), {})
+
+    async def _carry_out(self) -> None:
+        """Carry out what arrives, one message after the other."""
+        first = True
+        while (frame := await self._arrived.get()) is not None:
             await self._take(frame)
+            if first and self._own is not None and self._own.product is not None:
+                self._board = self._tasks.create_task(self._tell_board(self._own.product.board))
+            first = False
 
     async def _take(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes) and self._incoming is not None:
@@ -818,6 +848,14 @@ def _parse(frame: str | bytes) -> Mapping[str, object] | None:
     except ValueError:
         return None
     return raw if isinstance(raw, dict) else None
+
+
+def _ping(frame: str | bytes) -> Mapping[str, object] | None:
+    """The message, if it is a ping."""
+    if isinstance(frame, bytes) or len(frame) > _PING_WITHIN or '"ping"' not in frame:
+        return None
+    raw = _parse(frame)
+    return raw if raw is not None and raw.get("type") == "ping" else None
 
 
 def _id(raw: Mapping[str, object]) -> str | int | None:

@@ -24,7 +24,9 @@ from typing import Final, Self, TypedDict, Unpack
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
+from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from iact.accounts.people import HttpReply
 from iact.accounts.rights import LOCAL, Principal
@@ -34,7 +36,7 @@ from iact.web import safety
 from iact.web.assets import load
 from iact.web.connection import Connection, Shared
 from iact.web.downloads import PREFIX, Content, Download
-from iact.web.limits import MAX_MESSAGE
+from iact.web.limits import MAX_MESSAGE, PING_SECONDS, SILENT_SECONDS
 from iact.web.markup import NOTHING, html, trusted
 from iact.web.ports import Entrance, People, PeopleRegister, Product, Runtime, SharedSetup, Tenant, Tenants
 from iact.web.streaming import Streams
@@ -61,6 +63,8 @@ _LOOK: Final = 1.0
 """Seconds for which a check of whether new work is accepted is reused."""
 _LOOKING: Final = 3.0
 """Seconds that the check may take."""
+_LAST_WORD: Final = 1.0
+"""Seconds that the reason has to reach a client whose connection is given up."""
 _PLAIN: Final = "text/plain; charset=utf-8"
 _STATIC: Final = Path(__file__).parent / "static"
 
@@ -71,7 +75,11 @@ _LOG: Final = logging.getLogger("iact.web")
 
 
 class _GuardedConnection(ServerConnection):
-    """A TCP connection that is one of `unverified` until its request was judged."""
+    """A TCP connection that is one of `unverified` until its request was judged.
+
+    As a websocket, it ends when nothing was heard from its client for a while. A tunnel that swallows bytes, or a
+    machine that has gone to sleep, leaves a connection open for ever.
+    """
 
     unverified: UnverifiedConnections[ServerConnection]
     who: Principal | None = None
@@ -80,6 +88,8 @@ class _GuardedConnection(ServerConnection):
     """The address that it comes from, once its request was judged."""
     seconds: float
     """How long its request may take to arrive. The library's own limit would end long downloads, too."""
+    heard: float = 0.0
+    """When the last byte came from the client, by the loop's clock."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -90,6 +100,44 @@ class _GuardedConnection(ServerConnection):
         oldest = self.unverified.add(self, str(peer[0]) if peer else "")
         if oldest is not None:
             oldest.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self.heard = self.loop.time()
+        super().data_received(data)
+
+    async def keepalive(self) -> None:
+        """Ask a silent client whether it is there, and end its websocket if it doesn't say so.
+
+        Any byte counts. The library's own check waits for the answer to its question, which arrives late where a slow
+        line is still busy with what was sent before.
+        """
+        while self.protocol.state is State.OPEN:
+            await asyncio.sleep(PING_SECONDS)
+
+            # A server that doesn't read, because it is busy with this client's requests, can't hear.
+            if not self.transport.is_reading():
+                self.heard = self.loop.time()
+
+            silent = self.loop.time() - self.heard
+            if silent >= SILENT_SECONDS:
+                self._give_up(silent)
+                return
+            if silent >= PING_SECONDS:
+                self._tell(lambda: self.protocol.send_ping(b""))
+
+    def _give_up(self, silent: float) -> None:
+        _LOG.info(
+            "connection given up", extra={"address": self.peer, "silent_seconds": round(silent)}
+        )
+        # Where only the way to the server is blocked, this reaches the client.
+        self._tell(lambda: self.protocol.fail(CloseCode.GOING_AWAY, "nothing was heard from you"))
+        self.loop.call_later(_LAST_WORD, self.transport.abort)
+
+    def _tell(self, put: Callable[[], None]) -> None:
+        """Send something without waiting until there is room for it."""
+        if self.protocol.state is State.OPEN:
+            put()
+            self.send_data()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.late.cancel()
@@ -285,8 +333,7 @@ class PageServer:
                 max_size=MAX_MESSAGE,
                 max_queue=8,
                 open_timeout=None,
-                ping_interval=20,
-                ping_timeout=20,
+                ping_interval=PING_SECONDS,
                 close_timeout=5,
                 logger=_log,
             )

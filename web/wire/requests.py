@@ -71,6 +71,14 @@ class Hello(Message):
     lazy: bool = False
 
 
+class Ping(Message):
+    """Ask whether the server still hears the client. It is answered before requests that are still being carried out.
+
+    A client that has heard nothing for a while sends one, and connects again if nothing comes back. The server does the
+    same with the ping of the websocket protocol, which browsers answer on their own.
+    """
+
+
 class ShowSource(Message):
     """`source`: the text of record `n` of the watched session, as it was written. The `ok` has `text`.
 

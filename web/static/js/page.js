@@ -343,8 +343,8 @@ export class Page {
 
   /** @param {import("./state/connection.js").ConnectionState} state */
   #connectionState(state) {
-    const words = { connecting: t("connecting"), open: t("connected"), offline: t("Server not reachable, trying again"), refused: t("signed out") };
-    part("connection").dataset.state = state === "refused" ? "offline" : state;
+    const words = { connecting: t("connecting"), open: t("connected"), silent: t("The server does not answer; waiting"), offline: t("Server not reachable, trying again"), refused: t("signed out") };
+    part("connection").dataset.state = state === "refused" || state === "silent" ? "offline" : state;
     setText(part("connection-text"), words[state]);
     if (state === "open") this.#askForSessions();
     this.signIn.show(state === "refused");

@@ -3,12 +3,30 @@
 // After a loss it reports the session and the newest record of the page; the server sends the rest.
 // Requests carry an id and are answered by `ok` or `error`. A request that was pending when the connection
 // broke fails, and its caller keeps the text that the user typed.
+//
+// A tunnel, a sleeping laptop or a phone's network can swallow every byte and leave the connection open. So a silent
+// server is asked whether it is there; without an answer, the connection is given up and made anew.
 
 import { heard, t } from "../base/language.js";
 
 const FIRST_WAIT = 250;
 const LONGEST_WAIT = 8000;
 const HANDSHAKE = 8000;
+/** Milliseconds between two looks at a connection. */
+const LOOK = 2500;
+/** After this many looks without a word from the server it is asked, … */
+const ASKED = 2;
+/** … after this many, the page says that there is no answer, … */
+const TOLD = 3;
+/** … and after this many, the connection is given up. Looks are counted, not time: while a laptop sleeps there are none. */
+const GIVEN_UP = 5;
+/** Milliseconds that a request may take on a connection that is alive, … */
+const PATIENCE = 120_000;
+/** … and those that build, load or search much. */
+const LONG_PATIENCE = 1_800_000;
+/** @type {ReadonlySet<string>} */
+const LONG = new Set(["module.add", "module.approve", "everybody.module.add", "memory.rebuild", "session.import", "session.purge",
+  "model.try", "model.board", "foresee", "compress", "apply", "export", "audit.download", "upload.end"]);
 /** The bytes of a file that may wait in the browser to be sent. */
 const ROOM = 1 << 20;
 
@@ -30,15 +48,18 @@ export class RequestError extends Error {
 /** Messages that the server sends unasked. @typedef {import("./wire.d.ts").News} News */
 
 /**
- * @typedef {"connecting"|"open"|"offline"|"refused"} ConnectionState
+ * @typedef {"connecting"|"open"|"silent"|"offline"|"refused"} ConnectionState
  * @typedef {{hello: () => ["hello", Fields<"hello">]|["open", Fields<"open">], message: (message: News) => void,
  *   state: (state: ConnectionState) => void, refused: (error: RequestError) => void}} Handlers
  */
 
 export class Connection {
   /** @type {WebSocket|null} */ #socket = null;
-  /** @type {Map<number, {resolve: (value: any) => void, reject: (error: RequestError) => void}>} */
+  /** @type {Map<number, {resolve: (value: any) => void, reject: (error: RequestError) => void, until: number}>} */
   #waiting = new Map();
+  /** How many looks in a row have found no word from the server. */
+  #quiet = 0;
+  /** @type {ReturnType<typeof setInterval>|undefined} */ #looking;
   #next = 1;
   #failures = 0;
   /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
@@ -46,8 +67,8 @@ export class Connection {
   /** @param {Handlers} handlers */
   constructor(handlers) {
     this.handlers = handlers;
-    addEventListener("online", () => this.#retryNow());
-    document.addEventListener("visibilitychange", () => document.hidden || this.#retryNow());
+    addEventListener("online", () => this.#checkNow());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#checkNow());
   }
 
   /** Connect, and stay connected from now on. */
@@ -62,12 +83,18 @@ export class Connection {
       opened = true;
       clearTimeout(watchdog);
       this.#failures = 0;
+      this.#quiet = 0;
+      this.#looking = setInterval(() => this.#look(), LOOK);
       this.handlers.state("open");
       this.hello().catch((error) => {
         if (error.code !== "offline") this.handlers.refused(error);
       });
     };
-    socket.onmessage = (event) => this.#take(JSON.parse(event.data));
+    socket.onmessage = (event) => {
+      if (this.#quiet >= TOLD) this.handlers.state("open");
+      this.#quiet = 0;
+      this.#take(JSON.parse(event.data));
+    };
     socket.onclose = () => {
       clearTimeout(watchdog);
       this.#lost(opened);
@@ -93,8 +120,9 @@ export class Connection {
       return Promise.reject(new RequestError("offline", t("Not connected; try again in a moment.")));
     }
     const id = this.#next++;
+    const until = Date.now() + (LONG.has(type) ? LONG_PATIENCE : PATIENCE);
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#waiting.set(id, { resolve, reject, until });
       socket.send(JSON.stringify({ ...fields, type, id }));
     });
   }
@@ -123,8 +151,40 @@ export class Connection {
     else this.handlers.message({ type: "notice", text: message.message });
   }
 
+  /** Find out whether the server is still there, and which requests it has left unanswered for too long. */
+  #look() {
+    this.#quiet += 1;
+    if (this.#quiet >= GIVEN_UP) {
+      this.#giveUp();
+      return;
+    }
+    if (this.#quiet >= ASKED) this.#ping();
+    if (this.#quiet === TOLD) this.handlers.state("silent");
+
+    const now = Date.now();
+    for (const [id, { reject, until }] of [...this.#waiting]) {
+      if (now < until) continue;
+      this.#waiting.delete(id);
+      reject(new RequestError("late", t("The server has not answered this request. It may still carry it out; look at the session before you send it again.")));
+    }
+  }
+
+  #ping() {
+    this.request("ping").catch(() => undefined);
+  }
+
+  /** Leave a connection that swallows what is sent. Its `close` would come only after an answer from the server. */
+  #giveUp() {
+    const socket = this.#socket;
+    if (socket === null) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close();
+    this.#lost(true);
+  }
+
   /** @param {boolean} opened */
   async #lost(opened) {
+    clearInterval(this.#looking);
     this.#socket = null;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
@@ -143,15 +203,23 @@ export class Connection {
     this.#timer = setTimeout(() => this.open(), wait * (0.5 + Math.random()));
   }
 
-  #retryNow() {
-    if (this.#socket === null) this.open();
+  /** The page is looked at again, or the network is back: connect, or ask at once whether the connection is alive. */
+  #checkNow() {
+    if (this.#socket === null) {
+      this.open();
+    } else if (this.#socket.readyState === WebSocket.OPEN) {
+      this.#quiet = Math.max(this.#quiet, ASKED);
+      this.#ping();
+    }
   }
 }
 
 /** Whether the server is running but no longer knows this page (it was restarted with a new token). */
 async function refused() {
   try {
-    return (await fetch("/static/icon.svg", { cache: "no-store" })).status === 401;
+    // The line may swallow this request, too.
+    const signal = AbortSignal.timeout(HANDSHAKE);
+    return (await fetch("/static/icon.svg", { cache: "no-store", signal })).status === 401;
   } catch {
     return false;
   }

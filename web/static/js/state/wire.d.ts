@@ -898,6 +898,7 @@ export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews |
 /** The requests, by type: the fields of each, and the fields of its `ok`. */
 export interface Requests {
   "hello": { fields: {session?: string | null; since?: number; first?: number; path?: string; lazy?: boolean}; answer: Nothing };
+  "ping": { fields: {}; answer: Nothing };
   "say": { fields: {text: string; mode?: "dialogue" | "auto" | "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile"; plan_first?: boolean}; answer: InSession };
   "foresee": { fields: {text: string}; answer: Foreseen };
   "inject": { fields: {path: string; text: string; mode?: "queue" | "deliver" | "interrupt"; step?: string | null; calls?: boolean}; answer: Recorded };

@@ -1,0 +1,137 @@
+"""A line that swallows bytes: both ends notice it, say so, and go on where they were."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+from playwright.async_api import Page, expect
+
+from iact.web.limits import PING_SECONDS, SILENT_SECONDS
+from iact.web.server import WebServer
+from tests.web.browser import REPORT_VIOLATIONS, SHARED, Wrongs
+from tests.web.fake import FakeAround, FakeRuntime, FakeSession
+from tests.web.stalling import Direction, StallingProxy
+
+CONNECTION = "[data-role=connection]"
+
+
+@dataclass
+class Line:
+    """A page whose only way to its server is a line that can stall."""
+
+    page: Page
+    server: WebServer
+    session: FakeSession
+    proxy: StallingProxy
+
+    async def left(self) -> None:
+        """Wait until the server has no connection of a page."""
+        while self.server.watches("s"):
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def line() -> AsyncIterator[Line]:
+    session, proxy = FakeSession("s"), StallingProxy()
+    session.append("say", body="number 1")
+    async with proxy.listening() as origin, WebServer(FakeRuntime(session), product=FakeAround(), outside=origin) as server:
+        proxy.port = server.port
+        context = await (await SHARED.browser()).new_context(reduced_motion="reduce")
+        context.set_default_timeout(120_000)
+        await context.add_init_script(REPORT_VIOLATIONS)
+        page, wrongs = await context.new_page(), Wrongs(origin)
+        page.on("pageerror", wrongs.script_error)
+        page.on("websocket", wrongs.socket)
+        await context.request.get(f"{origin}/?token={server.token}")
+        await page.goto(f"{origin}/#s")
+        await expect(page.locator(CONNECTION)).to_have_attribute("data-state", "open")
+        await expect(page.locator(".entry")).to_have_count(1)
+        yield Line(page, server, session, proxy)
+        assert wrongs.found == [], wrongs.found
+        await context.close()
+
+
+def test_both_looks_come_within_fifteen_seconds() -> None:
+    assert SILENT_SECONDS + 2 * PING_SECONDS <= 16
+    assert SILENT_SECONDS + PING_SECONDS <= 15
+
+
+@pytest.mark.parametrize("swallowed", [{"up"}, {"down"}, {"up", "down"}], ids="-".join)
+def test_a_stalled_line_is_noticed_at_both_ends_and_left(swallowed: set[Direction]) -> None:
+    async def test() -> None:
+        async with line() as there:
+            page, session, proxy = there.page, there.session, there.proxy
+            proxy.swallowed = swallowed
+            session.append("say", body="number 2")
+            session.write("/", "half a thought")
+
+            # Nobody claims to be connected any more, and the server keeps nothing for the page.
+            await expect(page.locator(CONNECTION)).not_to_have_attribute("data-state", "open")
+            await there.left()
+
+            session.append("say", body="number 3")
+            proxy.swallowed = set()
+            await expect(page.locator(CONNECTION)).to_have_attribute("data-state", "open")
+            await expect(page.locator(".entry.draft")).to_contain_text("half a thought")
+            texts = await page.locator(".entry:not(.draft) .typed").all_text_contents()
+            assert texts == ["number 1", "number 2", "number 3"]
+
+    SHARED.run(test)
+
+
+def test_a_message_into_a_stalled_line_is_told_and_kept_and_sent_once() -> None:
+    async def test() -> None:
+        async with line() as there:
+            page, session, proxy = there.page, there.session, there.proxy
+            field = page.locator("[data-role=text]")
+            proxy.swallowed = {"up", "down"}
+            await field.fill("Are you there?")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("[data-role=news]")).to_contain_text("before the server answered")
+            await expect(field).to_have_value("Are you there?")
+            assert session.calls == []
+
+            proxy.swallowed = set()
+            await expect(page.locator(CONNECTION)).to_have_attribute("data-state", "open")
+            await field.press("Enter")
+            await expect(field).to_have_value("")
+            assert session.calls == [("say", "Are you there?")]
+
+    SHARED.run(test)
+
+
+def test_a_page_that_is_looked_at_again_asks_at_once() -> None:
+    async def test() -> None:
+        async with line() as there:
+            page, proxy = there.page, there.proxy
+            before = proxy.opened
+            proxy.swallowed = {"up", "down"}
+            await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            await expect(page.locator(CONNECTION)).not_to_have_attribute("data-state", "open")
+            proxy.swallowed = set()
+            await page.evaluate("dispatchEvent(new Event('online'))")
+            await expect(page.locator(CONNECTION)).to_have_attribute("data-state", "open")
+            assert proxy.opened > before
+
+    SHARED.run(test)
+
+
+def test_a_page_with_nothing_to_hear_stays_connected() -> None:
+    async def test() -> None:
+        async with line() as there:
+            pings: list[str] = []
+            before = there.proxy.opened
+            await there.page.reload()
+            there.page.on("websocket", lambda socket: socket.on("framesent", lambda text: pings.append(str(text))))
+            await there.page.reload()
+            await expect(there.page.locator(CONNECTION)).to_have_attribute("data-state", "open")
+            while sum('"ping"' in text for text in pings) < 4:
+                await there.page.wait_for_timeout(100)
+            await expect(there.page.locator(CONNECTION)).to_have_attribute("data-state", "open")
+            assert before  # the first load had connections, too
+
+    SHARED.run(test)
