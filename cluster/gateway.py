@@ -45,6 +45,9 @@ from iact.web.safety import SOCKET_PATH, Asked
 from iact.web.server import PageOptions, PageServer, principal_of
 
 _CONNECTING: Final = 3.0
+_PING: Final = 5.0
+"""Seconds between two questions whether a host is still there; `_PONG`: for its answer."""
+_PONG: Final = 10.0
 _AGAIN: Final = 1013
 _DOWNLOAD: Final = 10.0
 
@@ -258,6 +261,7 @@ class _Passage:
                 f"{'wss' if self._tls else 'ws'}://{lease.page}{SOCKET_PATH}", ssl=self._tls,
                 additional_headers=self._headers(lease, SOCKET_PATH),
                 open_timeout=_CONNECTING, close_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, max_queue=8,
+                ping_interval=_PING, ping_timeout=_PONG,
                 logger=_log_http,
             )  # fmt: skip
             try:

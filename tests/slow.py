@@ -44,6 +44,7 @@ SLOW: Final = (
     "acceptance/test_who_served.py",
     "web/test_load.py",
     "web/test_load_page.py",
+    "web/test_deaf_page.py",
     "accounts/test_restored.py",
     # Further third-party programs, and their checkers.
     "acceptance/test_additions.py",

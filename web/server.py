@@ -63,6 +63,8 @@ _LOOK: Final = 1.0
 """Seconds for which a check of whether new work is accepted is reused."""
 _LOOKING: Final = 3.0
 """Seconds that the check may take."""
+_CLOSING: Final = 5.0
+"""Seconds that a websocket may take to close."""
 _LAST_WORD: Final = 1.0
 """Seconds that the reason has to reach a client whose connection is given up."""
 _PLAIN: Final = "text/plain; charset=utf-8"
@@ -125,10 +127,12 @@ class _GuardedConnection(ServerConnection):
             if silent >= PING_SECONDS:
                 self._tell(lambda: self.protocol.send_ping(b""))
 
+        # Closing takes an answer from the client, too.
+        await asyncio.sleep(_CLOSING)
+        self.transport.abort()
+
     def _give_up(self, silent: float) -> None:
-        _LOG.info(
-            "connection given up", extra={"address": self.peer, "silent_seconds": round(silent)}
-        )
+        _LOG.info("connection given up", extra={"address": self.peer, "silent_seconds": round(silent)})
         # Where only the way to the server is blocked, this reaches the client.
         self._tell(lambda: self.protocol.fail(CloseCode.GOING_AWAY, "nothing was heard from you"))
         self.loop.call_later(_LAST_WORD, self.transport.abort)
@@ -334,7 +338,7 @@ class PageServer:
                 max_queue=8,
                 open_timeout=None,
                 ping_interval=PING_SECONDS,
-                close_timeout=5,
+                close_timeout=_CLOSING,
                 logger=_log,
             )
         except OSError as error:

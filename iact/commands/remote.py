@@ -34,6 +34,9 @@ Frame: TypeAlias = Mapping[str, JSON]
 
 _PATIENCE: Final = 60.0
 _WRONG: Final = ("usage", "invalid", "unknown")
+_PING: Final = 5.0
+"""Seconds between two questions whether the server is still there; `_PONG`: for its answer."""
+_PONG: Final = 10.0
 _RESTING: Final = ("idle", "done", "failed", "cancelled")
 
 
@@ -316,6 +319,8 @@ def _socket(there: address.Address, tls: SSLContext | None = None) -> Iterator[C
             proxy=None,
             compression=None,
             max_size=None,
+            ping_interval=_PING,
+            ping_timeout=_PONG,
         )
     except (OSError, WebSocketException) as error:
         process = f" (process {there.pid})" if there.pid else ""

@@ -30,7 +30,7 @@ class Line:
 
     async def left(self) -> None:
         """Wait until the server has no connection of a page."""
-        while self.server.watches("s"):
+        while self.server.watches("s"):  # noqa: ASYNC110 (nothing tells of it)
             await asyncio.sleep(0.05)
 
 
@@ -38,7 +38,10 @@ class Line:
 async def line() -> AsyncIterator[Line]:
     session, proxy = FakeSession("s"), StallingProxy()
     session.append("say", body="number 1")
-    async with proxy.listening() as origin, WebServer(FakeRuntime(session), product=FakeAround(), outside=origin) as server:
+    async with (
+        proxy.listening() as origin,
+        WebServer(FakeRuntime(session), product=FakeAround(), outside=origin) as server,
+    ):
         proxy.port = server.port
         context = await (await SHARED.browser()).new_context(reduced_motion="reduce")
         context.set_default_timeout(120_000)
@@ -126,7 +129,9 @@ def test_a_page_with_nothing_to_hear_stays_connected() -> None:
             pings: list[str] = []
             before = there.proxy.opened
             await there.page.reload()
-            there.page.on("websocket", lambda socket: socket.on("framesent", lambda text: pings.append(str(text))))
+            there.page.on(
+                "websocket", lambda socket: socket.on("framesent", lambda text: pings.append(str(text)))
+            )
             await there.page.reload()
             await expect(there.page.locator(CONNECTION)).to_have_attribute("data-state", "open")
             while sum('"ping"' in text for text in pings) < 4:

@@ -39,7 +39,7 @@ ENDED = Principal(user="u-owner", name="ada", key="ended")
 TOKENS = {one.key: one for one in (OWNER, STEERER, READER, LINK, OTHER, ADMIN, LOOKING, ENDED)}
 
 FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
-    "hello": {"session": "SESSION"}, "say": {"text": "Hello."}, "foresee": {"text": "Hello."},
+    "hello": {"session": "SESSION"}, "ping": {}, "say": {"text": "Hello."}, "foresee": {"text": "Hello."},
     "inject": {"path": "/", "text": "Listen."}, "queue.send": {"n": 1}, "queue.edit": {"n": 1, "text": "x"},
     "queue.remove": {"n": 1}, "calls.stop": {"path": "/"}, "pause": {"path": "/"}, "resume": {"path": "/"},
     "cancel": {"path": "/"}, "budget": {"tokens": 5}, "compress": {}, "summary": {}, "plan.start": {"path": "/p", "digest": "0" * 16},
@@ -79,6 +79,7 @@ FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
 SEEING = frozenset(
     [
         "hello",
+        "ping",
         "open",
         "timeline",
         "files",
@@ -234,6 +235,7 @@ ADMINISTERING = frozenset(
 LOOKS = frozenset(  # with a token that may only read
     [
         "hello",
+        "ping",
         "open",
         "timeline",
         "files",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from iact.core.records.record import Record
 from iact.web.limits import MAX_MESSAGE
 from iact.web.server import MAX_SOCKETS, WebServer
 from tests.web.dialling import (
@@ -63,6 +65,83 @@ def test_there_is_a_limit_to_sockets_and_it_frees_up() -> None:
             async with asyncio.timeout(PATIENCE), await patiently(server) as client:
                 await send(client, type="hello", session=None, id=1)
                 await until(client, type="ok")
+
+    run(test)
+
+
+# --- websocket: lines that swallow bytes
+
+
+async def silent(server: WebServer, session: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A client that watches a session, and from then on neither sends anything nor answers a ping."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    request = (
+        f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.key}\r\n"
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    writer.write(request.encode())
+    await reader.readuntil(b"\r\n\r\n")
+    hello = json.dumps({"type": "hello", "session": session, "id": 1}).encode()
+    # A mask of zeros leaves the text as it is (RFC 6455, section 5.3).
+    writer.write(bytes([0x81, 0x80 | len(hello), 0, 0, 0, 0]) + hello)
+    return reader, writer
+
+
+def test_a_client_that_falls_silent_is_told_and_costs_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iact.web.server.PING_SECONDS", 0.05)
+    monkeypatch.setattr("iact.web.server.SILENT_SECONDS", 0.2)
+
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session)) as server, asyncio.timeout(PATIENCE):
+            reader, writer = await silent(server, "s")
+            await session.watched()
+            told = await reader.read()
+            assert b"\x89\x00" in told, "it was not asked"
+            assert told.endswith(b"nothing was heard from you")
+            while session.watchers or server.watches("s"):  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0)
+            writer.close()
+
+    run(test)
+
+
+def test_who_answers_pings_stays_however_little_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iact.web.server.PING_SECONDS", 0.02)
+    monkeypatch.setattr("iact.web.server.SILENT_SECONDS", 0.3)
+
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            await until(client, type="ok", id=1)
+            await asyncio.sleep(1)  # the library answers the server's pings meanwhile
+            await send(client, type="ping", id=2)
+            await until(client, type="ok", id=2)
+
+    run(test)
+
+
+def test_a_ping_is_answered_while_a_request_takes_long() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            await until(client, type="ok", id=1)
+            goes_on = asyncio.Event()
+
+            async def takes_long(path: str) -> Record:
+                await goes_on.wait()
+                return session.append("notice", level="warning", code="x")
+
+            session.stop_calls = takes_long  # type: ignore[method-assign]
+            await send(client, type="calls.stop", path="/", id=2)
+            await send(client, type="ping", id=3)
+            seen = await until(client, type="ok", id=3)
+            assert not any(message.get("id") == 2 for message in seen)
+            goes_on.set()
+            await until(client, type="ok", id=2)
 
     run(test)
 

@@ -5,7 +5,7 @@
 // broke fails, and its caller keeps the text that the user typed.
 //
 // A tunnel, a sleeping laptop or a phone's network can swallow every byte and leave the connection open. So a silent
-// server is asked whether it is there; without an answer, the connection is given up and made anew.
+// server is asked whether it is there; without an answer, the connection is given up and made again.
 
 import { heard, t } from "../base/language.js";
 
