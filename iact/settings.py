@@ -412,8 +412,8 @@ class Settings(BaseModel):
     session_idle: float = Field(
         default=1800.0,
         ge=0,
-        description="seconds until a host of a cluster closes a session that is at rest and that no one is watching; it is "
-        "opened again on request; 0: never",
+        description="seconds until a server closes a session that is at rest and that no one is watching, so that it takes "
+        "no memory and no container; it is opened again on request; 0: never",
     )
     workspace_bytes: int = Field(
         default=2 << 30,

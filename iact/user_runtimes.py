@@ -171,9 +171,11 @@ async def _open_tenant(
             runtime.memory.wake()
         if among is not None:
             among.running[user] = runtime
+        # A host looks after all sessions itself, because other hosts must learn what it closes.
+        closed_after = own.session_idle if among is None else 0.0
         tending = [
             asyncio.create_task(one, name=f"tending what the user {user} has")
-            for one in (runtime.tend(), follow(own))
+            for one in (runtime.tend(), runtime.close_unneeded(closed_after), follow(own))
         ]
         try:
             chosen = UserChoices(choices, Choices(own, _unused))

@@ -39,7 +39,7 @@ from iact.core.session.listing import FileStamp, SessionInfo, stamps
 _LOG: Final = logging.getLogger(__name__)
 
 FILE: Final = "index.sqlite"
-_VERSION: Final = "2"
+_VERSION: Final = "3"
 _LONGEST: Final = 20_000
 """How many characters of one message or output are searched."""
 _TOGETHER: Final = 200

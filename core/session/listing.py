@@ -14,14 +14,24 @@ from iact.core.errors import JournalError
 from iact.core.journal.ends import JournalEnds, newest
 from iact.core.journal.file import FILE
 from iact.core.journal.seal import Sealer
+from iact.core.records.control import SetModels, SetPolicy, UseOverlay
+from iact.core.records.session import Close, Epoch, Migrate, Module, Notice
 from iact.core.session.about import FILE as ABOUT
 from iact.core.session.about import read_about
 from iact.core.session.status import SessionState, SessionStatus, left_at
+
+_HOUSEKEEPING: Final = (Close, Epoch, Migrate, Module, Notice, SetModels, SetPolicy, UseOverlay)
+"""Records that opening or closing a session, a new version or a changed catalogue adds. They are no news of it."""
+
+_FAR: Final = (8_192, 131_072, 1 << 20)
+"""How many bytes of a journal's end are read to find its last record that is news, if there are that many."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
     """A stored session, as a list shows it. `title`: the name that a person gave it, or the user's first words.
+
+    `changed`: when something last happened in it, which opening and closing it is not.
 
     Times are ISO 8601, UTC. `foreign`: this installation did not write its last record, so it can only be read or
     adopted. `state`, `since`, `what`: see `core.session.status`. `source`, `at`: where a fork comes from.
@@ -165,16 +175,18 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
     try:
         ends = JournalEnds.of(path, sealer)
         left = left_at(newest(path))
-    except (OSError, JournalError):
+        changed = _last_news(path, stamp.size)
+    except (OSError, ValueError, JournalError):
         return None
     if not ends.first:
         return None
     about = read_about(path.parent)
+    written = datetime.fromtimestamp(stamp.mtime / 1e9, UTC).isoformat(timespec="seconds")
     return SessionInfo(
         id=path.parent.name,
         title=about.title or short_title(ends.title),
         created=ends.first[0].at,
-        changed=datetime.fromtimestamp(stamp.mtime / 1e9, UTC).isoformat(timespec="seconds"),
+        changed=changed or written,
         records=ends.last,
         open=False,
         foreign=not ends.sealed,
@@ -187,6 +199,18 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
         at=about.at,
         workspace=ends.first[0].text("workspace") or "scratch",
     )
+
+
+def _last_news(path: Path, size: int) -> str:
+    """When something last happened in a session; empty if its last records do not say so."""
+    for far in _FAR:
+        for record in reversed(newest(path, far)):
+            if not isinstance(record.content, _HOUSEKEEPING):
+                at = datetime.fromisoformat(record.at).astimezone(UTC)
+                return at.isoformat(timespec="seconds")
+        if far >= size:
+            break
+    return ""
 
 
 def _numbered(found: Sequence[SessionInfo]) -> list[SessionInfo]:

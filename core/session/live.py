@@ -118,6 +118,11 @@ class Live:
         first += self._activities.values()
         return Watcher(self._watchers, tuple(first))
 
+    @property
+    def watched(self) -> bool:
+        """Whether anybody watches the session."""
+        return bool(self._watchers)
+
     def publish(self, event: Event) -> None:
         """Send an event to every watcher."""
         for watcher in self._watchers:

@@ -87,6 +87,8 @@ _RESTED: Final = 600.0
 
 _TENDING: Final = 3600.0
 """Seconds between two runs of tidying up."""
+_LOOKING: Final = 60.0
+"""The most seconds between two looks which sessions are not needed."""
 _SETTLING: Final = 0.05
 """Seconds between a change of a session and reporting it to other hosts."""
 _HEARING: Final = 5.0
@@ -191,6 +193,8 @@ class Runtime:
         self._search_elsewhere = search_elsewhere
         self._group = asyncio.TaskGroup()
         self._open: dict[str, Session] = {}
+        self._unneeded: dict[str, float] = {}
+        """The open sessions that nobody needs, and since when, by the monotonic clock."""
         self._opening = asyncio.Lock()
         self._slots = SessionSlots(limits, self._open) if limits is not None else None
 
@@ -287,6 +291,7 @@ class Runtime:
         """
         async with self._opening:
             if session_id is not None and session_id in self._open:
+                self._unneeded.pop(session_id, None)
                 if not await self._can_write_again(self._open[session_id]):
                     return self._open[session_id]
                 await self.close(session_id)  # the session is then opened again from its journal
@@ -443,8 +448,10 @@ class Runtime:
         """Close one session."""
         session = self._open.pop(session_id, None)
         if session is not None:
-            await session.close()
-            self._statuses.leave(session_id)
+            try:
+                await session.close()
+            finally:
+                self._statuses.leave(session_id)
 
     async def close_unless(self, session_id: str, needed: Callable[[Session], bool]) -> None:
         """Close an open session that is not needed, before anyone else can open it."""
@@ -452,6 +459,29 @@ class Runtime:
             session = self._open.get(session_id)
             if session is not None and not needed(session):
                 await self.close(session_id)
+
+    async def close_unneeded(self, seconds: float) -> None:
+        """Close each session that nobody has needed for so long; runs until it is cancelled. With 0, it closes none.
+
+        A closed session takes no memory, task, descriptor or container. It is opened again when somebody asks for it.
+        """
+        while seconds:
+            await self._clock.sleep(min(_LOOKING, seconds / 4))
+            for session_id in self._unneeded_for(seconds):
+                try:
+                    await self.close_unless(session_id, lambda session: session.needed)
+                except IactError as error:
+                    _LOG.warning("The session %s could not be closed in order: %s", session_id, error)
+
+    def _unneeded_for(self, seconds: float) -> list[str]:
+        """The open sessions that nobody has needed for so long."""
+        now, before = self._clock.monotonic(), self._unneeded
+        self._unneeded = {
+            session_id: before.get(session_id, now)
+            for session_id, session in self._open.items()
+            if not session.needed
+        }
+        return [session_id for session_id, since in self._unneeded.items() if now - since >= seconds]
 
     # --- all sessions -----------------------------------------------------------------------------
 

@@ -92,7 +92,7 @@ from iact.core.session.uploaded_files import choose_path, put
 from iact.core.session.view import NodeView, View
 from iact.core.session.watch import Watcher
 from iact.core.session.workspace import find_version
-from iact.core.tree import budget
+from iact.core.tree import budget, module_states
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply import has_to_wait, unread
 from iact.core.tree.apply_plan import called_by
@@ -1037,6 +1037,12 @@ class Session:
     def at_rest(self) -> bool:
         """Whether the session has nothing to do and waits for nothing."""
         return standing(self.state, failure=False)[0] in ("idle", "failed")
+
+    @property
+    def needed(self) -> bool:
+        """Whether it must stay open: it has work, or a module holds something for it, or somebody watches it."""
+        holds = module_states.in_use(self.state)
+        return holds or self._live.watched or not self.at_rest
 
     async def rest(self, seconds: float) -> bool:
         """Begin nothing more, and wait at most `seconds` for running work to end. Returns whether it has.

@@ -96,7 +96,8 @@ async def _serve(
                 opening = None
                 if open_browser:
                     opening = tasks.create_task(open_page(settings.data, server.new_url(), server.signed_in))
-                tending = [tasks.create_task(one) for one in (runtime.tend(), follow(settings))]
+                lasting = (runtime.tend(), runtime.close_unneeded(settings.session_idle), follow(settings))
+                tending = [tasks.create_task(work) for work in lasting]
                 await stop.wait()
                 for task in tending:
                     task.cancel()
