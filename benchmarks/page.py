@@ -137,6 +137,12 @@ PARTS: Final[Mapping[str, Part]] = {
         "[What accounts cost a single user](measurements/alone.md).",
         seconds=600,
     ),
+    "days": Part(
+        "A server that runs for long",
+        "10,000 sessions of 50 people in a day of virtual time, each used once: what the server takes at each hour. "
+        "[How it works](how-to/operate.md#what-runs-for-long).",
+        seconds=3600,
+    ),
     "live": Part(
         "Live directories",
         "The cost of the overlay through which modules see a directory of the user's. "

@@ -12,6 +12,7 @@ from pathlib import Path
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from tests.core.session.fakes import TickingClock, World, replies, runtime
+from tests.core.session.test_control import until
 
 IDLE = 1800.0
 
@@ -92,8 +93,7 @@ async def test_a_session_with_work_stays_open(tmp_path: Path) -> None:
     async with runtime(tmp_path, script, clock=clock, world=world) as opened, tended(opened):
         session = await opened.open()
         await session.say("Go")
-        while not world.running:
-            await asyncio.sleep(0)
+        await until(lambda: bool(world.running))
         await clock.pass_by(1.5 * IDLE)  # within the bound of a task
         assert opened.is_open(session.id)
         world.hold["wait"].set()
@@ -108,7 +108,9 @@ async def said(data: Path, clock: PassingClock, answer: str, session_id: str | N
         return session
 
 
-async def test_opening_and_closing_and_news_of_modules_change_neither_its_time_nor_its_place(tmp_path: Path) -> None:
+async def test_opening_and_closing_and_news_of_modules_change_neither_its_time_nor_its_place(
+    tmp_path: Path,
+) -> None:
     clock = PassingClock()
     first = await said(tmp_path, clock, "One.")
     clock.advance(3600)
@@ -136,5 +138,7 @@ async def test_a_session_in_which_nothing_happened_has_the_time_of_its_beginning
         session = await opened.open()
         await opened.close(session.id)
         row, *_ = opened.sessions()
-        assert datetime.fromisoformat(row.changed) == datetime.fromisoformat(row.created).replace(microsecond=0)
+        assert datetime.fromisoformat(row.changed) == datetime.fromisoformat(row.created).replace(
+            microsecond=0
+        )
         assert datetime.fromisoformat(row.changed) - datetime(2026, 1, 1, tzinfo=UTC) < timedelta(hours=1)

@@ -1,0 +1,1 @@
+"""What a server takes while many sessions are used once and left."""
