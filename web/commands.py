@@ -89,6 +89,10 @@ class Client(Protocol):
         """Announce a file."""
         ...
 
+    def uploaded_text(self) -> str:
+        """The announced file, which is a message."""
+        ...
+
     async def end_upload(self) -> Record:
         """Complete the announced file and pass it to the session, which is opened if there is none yet."""
         ...
@@ -219,8 +223,9 @@ async def _ping(client: Client, message: requests.Ping) -> answers.Nothing:
 
 
 async def _say(client: Client, message: requests.Say) -> answers.InSession:
+    text = client.uploaded_text() if message.uploaded else message.text
     session = await client.session()
-    record = await session.say(message.text, mode=message.mode, plan_first=message.plan_first)
+    record = await session.say(text, mode=message.mode, plan_first=message.plan_first)
     return {"n": record.n, "session": session.id}
 
 

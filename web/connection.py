@@ -626,6 +626,22 @@ class Connection:
         finally:
             self._no_upload()
 
+    def uploaded_text(self) -> str:
+        """The announced file, which is a message.
+
+        Raises:
+            UsageError: none was announced, a part of it is missing, or it is no text.
+        """
+        if self._incoming is None or self._incoming.file is not None:
+            raise UsageError("No message was announced; send an upload message first.")
+        try:
+            text = self._incoming.whole().decode()
+        except UnicodeDecodeError as error:
+            raise UsageError("The uploaded message is not text in UTF-8.") from error
+        finally:
+            self._no_upload()
+        return text
+
     @contextmanager
     def uploaded(self) -> Iterator[Path]:
         """The uploaded archive on disk, until the context exits.

@@ -53,7 +53,7 @@ from iact.core.records.control import (
     SwitchMemory,
     Withdraw,
 )
-from iact.core.records.dialogue import Reply, Say, Spawn
+from iact.core.records.dialogue import Reply, Say, Spawn, Upload
 from iact.core.records.parts import PlanTerms
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS, Way
@@ -106,6 +106,15 @@ _LOG: Final = logging.getLogger(__name__)
 
 LARGEST_UPLOAD: Final = LARGEST
 """The largest file that a user can give to a session, in bytes."""
+
+LONGEST_SAID: Final = 65_536
+"""How many characters of a message an agent reads as they are. A longer message becomes a file, …"""
+
+_PREVIEWED: Final = 8_000
+"""… and about so many characters of it are said: its beginning and its end."""
+
+_LONG_NAME: Final = "message.md"
+"""The name of the file that a long message becomes."""
 
 _RETOLD: Final = 8000
 """How many characters of a message are repeated to a new session."""
@@ -241,13 +250,15 @@ class Session:
         """Send a message from the user to the root.
 
         While the root is at work, the message waits until the current answer is finished, unless a plan below the root
-        takes it (see `send_now`, `reword`, `withdraw`). In any mode other than "dialogue", the message is the goal of a
+        takes it (see `send_now`, `reword`, `withdraw`). A message of more than `LONGEST_SAID` characters is uploaded as a
+        file, and its beginning and end are said. In any mode other than "dialogue", the message is the goal of a
         plan below the root, and the plan's report is the root's reply; "auto" chooses. `plan_first`: the plan is
         written, and then waits for a person. `tools`: what the user's program can run for agents; None: unchanged.
         `client`: how many characters at the beginning are an earlier chat as a program tells it, which is not trusted.
 
         Raises:
-            UsageError: there is no such mode, or it has no plan; or the root is at work, so that no plan can begin.
+            UsageError: there is no such mode, or it has no plan; or the root is at work, so that no plan can begin; or the
+                message has more than `LARGEST_UPLOAD` bytes.
         """
         if mode not in WAYS:
             raise UsageError(f"There is no way of working {mode!r}; there are {', '.join(WAYS)}.")
@@ -260,8 +271,12 @@ class Session:
                 "The root agent is working, so this message can't start a plan. Wait for the answer, "
                 "or send the message in the mode dialogue."
             )
+        body = _text(text)
+        # What a program tells of an earlier chat has another label than an upload of the user's, so it stays here.
+        if len(body) > LONGEST_SAID and not client:
+            body = await self._said_as_file(body)
         self._renew_models()
-        body, kept = _text(text), tuple(self._services.templates.lines())
+        kept = tuple(self._services.templates.lines())
         news = kept if kept != self._live.tree.kept else None
         waits = has_to_wait(self._live.tree)
         others = tuple(tools) if tools is not None and tuple(tools) != self._live.tree.tools else None
@@ -269,6 +284,18 @@ class Session:
         record = self._live.record(signed(said), "/", body=body)
         self._scheduler.drive("/")
         return await self._live.durable(record)
+
+    async def _said_as_file(self, text: str) -> str:
+        """Upload a long message as a file. Returns what is said in its place: its beginning, its end, and its name."""
+        content = text.encode("utf-8", "replace")
+        if len(content) > LARGEST_UPLOAD:
+            raise UsageError(
+                f"The message has {len(content):,} bytes; a message may have {LARGEST_UPLOAD:,}. Hand over what is "
+                "longer in several files."
+            )
+        record = await self.upload(_LONG_NAME, "text/markdown", content)
+        assert isinstance(record.content, Upload)
+        return excerpt(text, _PREVIEWED, record.content.var)
 
     def _renew_models(self) -> None:
         """Switch to the models that a person has chosen by now, if no agent is at work."""

@@ -34,6 +34,8 @@ Frame: TypeAlias = Mapping[str, JSON]
 
 _PATIENCE: Final = 60.0
 _WRONG: Final = ("usage", "invalid", "unknown")
+_PIECE: Final = 128 * 1024
+"""Bytes of a long message that are sent in one frame."""
 _PING: Final = 5.0
 """Seconds between two questions whether the server is still there; `_PONG`: for its answer."""
 _PONG: Final = 10.0
@@ -239,9 +241,13 @@ class Wire:
         """
         identity = f"iact-{next(self._numbers)}"
         text = json.dumps({**message, "id": identity}, ensure_ascii=False)
-        if len(text.encode("utf-8", "replace")) > MAX_MESSAGE:
+        size = len(text.encode("utf-8", "replace"))
+        if size > MAX_MESSAGE and message.get("type") == "say":
+            return self.ask(self._handed_over(message, other), other, patience)
+        if size > MAX_MESSAGE:
             raise UsageError(
-                f"The message is longer than the {MAX_MESSAGE // 1024} kB that the server accepts."
+                f"The message has {size // 1024:,} kB; the server accepts {MAX_MESSAGE // 1024} kB. Hand it to the root "
+                "with iact say, which sends a long message as a file."
             )
         try:
             self._socket.send(text)
@@ -257,6 +263,19 @@ class Wire:
             else:
                 wrong = frame.get("code") in _WRONG
                 raise (UsageError if wrong else IactError)(str(frame.get("message")))
+
+    def _handed_over(self, message: Frame, other: Callable[[Frame], None]) -> Frame:
+        """Send the text of a message like a file. Returns the message that refers to it."""
+        content = str(message["text"]).encode("utf-8", "replace")
+        self.ask(
+            {"type": "upload", "name": "message.md", "media": "text/markdown", "size": len(content)}, other
+        )
+        try:
+            for start in range(0, len(content), _PIECE):
+                self._socket.send(content[start : start + _PIECE])
+        except ConnectionClosed as error:
+            raise _gone(error) from error
+        return {**{name: value for name, value in message.items() if name != "text"}, "uploaded": True}
 
     def receive(self, seconds: float | None) -> Frame:
         """The next frame.

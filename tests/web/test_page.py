@@ -558,3 +558,36 @@ def test_the_page_is_small() -> None:
             assert sizes[0] < 240_000
 
     run(test)
+
+
+PUT: str = """([unit, times]) => {
+    const field = document.querySelector("[data-role=text]");
+    field.value = unit.repeat(times);
+    field.dispatchEvent(new Event("input"));
+    field.focus();
+}"""
+"""Puts a long text into the message field. Typing it would take minutes."""
+
+
+def test_a_long_message_is_sent_whole_and_one_over_the_bound_is_told_before() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            field = page.locator("[data-role=text]")
+            unit, times = "漢字 and words.\n", 40_000
+            await page.evaluate(PUT, [unit, times])
+            await page.keyboard.press("Enter")
+            await session.called("say")
+            assert [call[1] == unit * times for call in session.calls if call[0] == "say"] == [True]
+            await expect(field).to_have_value("")
+
+            await page.evaluate(PUT, ["x" * 1023 + "\n", 33 * 1024])
+            await page.keyboard.press("Enter")
+            await expect(page.locator("[data-role=news]")).to_contain_text(
+                "This message is too long: 33.0 MB"
+            )
+            await expect(page.locator("[data-role=connection]")).to_have_attribute("data-state", "open")
+            assert len([call for call in session.calls if call[0] == "say"]) == 1
+
+    run(test)

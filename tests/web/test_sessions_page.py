@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -15,7 +16,7 @@ from playwright.async_api import Locator, Page, expect
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.session.status import SessionStatus
-from tests.core.session.fakes import Asked, runtime
+from tests.core.session.fakes import Asked, TickingClock, runtime
 from tests.web.browser import SHARED, Browsing, browsing
 from tests.web.fake import FakeAround, FakeRuntime, FakeSession, node
 
@@ -30,7 +31,14 @@ def script(asked: Asked) -> str:
 
 @asynccontextmanager
 async def opened(data: Path) -> AsyncIterator[tuple[Runtime, Browsing]]:
-    async with runtime(data, script, policy=POLICY) as made, browsing(made, FakeAround()) as pages:
+    clock = TickingClock()
+    clock.advance(
+        (datetime.now(UTC) - clock.now()).total_seconds()
+    )  # lists tell sessions of today from earlier ones
+    async with (
+        runtime(data, script, policy=POLICY, clock=clock) as made,
+        browsing(made, FakeAround()) as pages,
+    ):
         yield made, pages
 
 

@@ -146,6 +146,47 @@ def test_a_ping_is_answered_while_a_request_takes_long() -> None:
     run(test)
 
 
+# --- websocket: long messages
+
+
+def test_a_message_of_any_size_is_sent_like_a_file_and_said_once() -> None:
+    async def test() -> None:
+        session, text = FakeSession("s"), "ä long line\n" * 200_000
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            content = text.encode()
+            await send(client, type="upload", name="message.md", size=len(content), id=2)
+            await until(client, type="ok", id=2)
+            for start in range(0, len(content), 128 * 1024):
+                await client.send(content[start : start + 128 * 1024])
+            await send(client, type="say", uploaded=True, id=3)
+            await until(client, type="ok", id=3)
+            assert session.calls == [("say", text)]
+
+            await send(client, type="say", uploaded=True, id=4)
+            refused = (await until(client, type="error", id=4))[-1]
+            assert refused["code"] == "usage"
+            await send(client, type="say", text=" ", id=5)
+            assert (await until(client, type="error", id=5))[-1]["code"] == "invalid"
+
+    run(test)
+
+
+def test_an_uploaded_message_that_is_no_text_is_refused() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            await send(client, type="upload", name="message.md", size=2, id=2)
+            await until(client, type="ok", id=2)
+            await client.send(b"\xff\xfe")
+            await send(client, type="say", uploaded=True, id=3)
+            assert "UTF-8" in (await until(client, type="error", id=3))[-1]["message"]
+            assert session.calls == []
+
+    run(test)
+
+
 # --- websocket: limits
 
 

@@ -217,11 +217,20 @@ class Say(Message):
     """Send a message to the root. In a `mode` other than dialogue, `text` is the goal of a plan.
 
     The plan's report is then the reply. `plan_first`: the plan is written, and then waits for a person to start it.
+    `uploaded`: the message is too long for a frame. It was sent as a file, with `upload` and in binary frames, and has no
+    `text` here.
     """
 
-    text: Text
+    text: str = ""
+    uploaded: bool = False
     mode: Way = "dialogue"
     plan_first: bool = False
+
+    @model_validator(mode="after")
+    def _has_text(self) -> Self:
+        if self.uploaded == bool(self.text.strip()):
+            raise ValueError("A message has a text that is not blank, or is an uploaded one")
+        return self
 
 
 class Foresee(Message):

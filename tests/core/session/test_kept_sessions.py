@@ -11,7 +11,7 @@ import sqlite3
 import tarfile
 import tracemalloc
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -28,17 +28,21 @@ from iact.core.session.index import FILE as INDEX
 from iact.core.session.index import query
 from iact.core.session.store import SessionStore
 from iact.core.session.text_search import Whose, find
-from tests.core.session.fakes import replies, runtime
+from tests.core.session.fakes import TickingClock, replies, runtime
 from tests.core.session.memories import FakeMemory
 from tests.core.session.test_clearance import question
 from tests.sealing import SEALER
 
 
-def stored(data: Path, *said: str) -> str:
-    """A session in which the root answered."""
+def stored(data: Path, *said: str, days: float | None = None) -> str:
+    """A session in which the root answered; so many `days` ago, if it matters when."""
+    clock = TickingClock()
+    if days is not None:
+        clock.advance((datetime.now(UTC) - clock.now()).total_seconds() - days * 86_400)
 
     async def main() -> str:
-        async with runtime(data, replies({"/": [f"Heard {one}." for one in said]})) as opened:
+        script = replies({"/": [f"Heard {one}." for one in said]})
+        async with runtime(data, script, clock=clock) as opened:
             session = await opened.open()
             for one in said:
                 await session.ask(one)
@@ -384,16 +388,10 @@ def test_where_memory_is_down_nothing_is_purged_and_tidying_makes_good_for_it(tm
     assert (memory.dropped, [one.forgotten for one, _ in store.deleted()]) == ([((made,), False)], [True])
 
 
-def aged(store: SessionStore, session: str, days: float) -> None:
-    when = (datetime.now(UTC) - timedelta(days=days)).timestamp()
-    os.utime(store.path_of(session) / "journal.md", (when, when))
-
-
 def test_sessions_are_kept_as_long_and_as_large_as_the_settings_say(tmp_path: Path) -> None:
     store, memory = SessionStore(tmp_path), FakeMemory()
-    old, pinned, running, new = (stored(tmp_path, one) for one in ("old", "pinned", "running", "new"))
-    for one in (old, pinned, running):
-        aged(store, one, 40)
+    old, pinned, running = (stored(tmp_path, one, days=40) for one in ("old", "pinned", "running"))
+    new = stored(tmp_path, "new", days=0)
     store.pin(pinned, True)
     keep = Retention(days=30)
     done = asyncio.run(deletion(store, memory, keep).tidy([running]))

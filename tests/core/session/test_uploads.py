@@ -11,6 +11,7 @@ import pytest
 from iact.core.errors import UsageError, WorkspaceError
 from iact.core.session.events import Delta
 from iact.core.session.replay import replay
+from iact.core.session.session import LONGEST_SAID
 from iact.core.session.uploaded_files import choose_path, put
 from iact.core.tree.uploads import LARGEST, file_name, variable_name
 from tests.core.session.fakes import ScriptedModel, replies, runtime
@@ -193,3 +194,45 @@ async def test_an_upload_never_becomes_a_file_of_the_users_own_folder(tmp_path: 
         assert [*mine.iterdir()] == []
         journal = session.journal
     replay(journal, verify=True)
+
+
+# --- messages that are too long to be read at once
+
+
+async def test_a_long_message_is_a_file_whose_beginning_and_end_are_said(tmp_path: Path) -> None:
+    long = "\n".join(f"line {number}" for number in range(1, 20_000))
+    model = ScriptedModel(replies({"/": ["```SHOW message lines=9000-9001\n```\n", "Seen."]}), chunk=4096)
+    async with runtime(tmp_path, replies({}), model=model) as opened:
+        session = await opened.open()
+        await session.ask(long)
+        assert session.state.root.table["message"].load() == long.encode()
+        assert (session.journal.parent / "workspace" / "message.md").read_text() == long
+
+        read, shown = model.asked[0].newest, model.asked[1].newest
+        assert "line 1\nline 2\n" in read
+        assert "line 19998\nline 19999" in read
+        assert "of 19,999 are left out: `SHOW message lines=" in read
+        assert len(read) < 2 * LONGEST_SAID
+        assert "line 9000\nline 9001" in shown
+        journal = session.journal
+    replay(journal, verify=True)
+
+
+async def test_a_message_of_sixteen_megabytes_is_taken_and_one_over_the_bound_is_told(tmp_path: Path) -> None:
+    model = ScriptedModel(replies({"/": ["Seen."]}), chunk=4096)
+    async with runtime(tmp_path, replies({}), model=model) as opened:
+        session = await opened.open()
+        with pytest.raises(UsageError, match="a message may have 33,554,432"):
+            await session.say("ä" * (LARGEST // 2 + 1))
+
+        await session.ask("ä" * (8 << 20))
+        assert session.state.root.table["message"].size == 16 << 20
+
+
+async def test_a_message_just_short_enough_is_said_as_it_is(tmp_path: Path) -> None:
+    model = ScriptedModel(replies({"/": ["Seen."]}), chunk=4096)
+    async with runtime(tmp_path, replies({}), model=model) as opened:
+        session = await opened.open()
+        await session.ask("x" * LONGEST_SAID)
+        assert "x" * LONGEST_SAID in model.asked[0].newest
+        assert "upload" not in [record.kind for record in session.records()]

@@ -65,7 +65,7 @@ export class Page {
   composer = new Composer(this.store, (path, text, mode, calls) => {
     if (mode === "fork" || mode === "run") return this.#fork(text, mode === "run");
     return mode === "say"
-      ? this.connection.request("say", { text, ...this.modePicker.way })
+      ? this.uploads.message(text, this.modePicker.way)
       : this.connection.request("inject", { path, text, mode, calls });
   }, this.modePicker, this.actions.cancel);
   uploads = new Uploads(this.connection, (text, bad) => this.composer.say(text, bad), () => !this.store.past);

@@ -21,6 +21,8 @@ const WAYS = [
 
 /** Milliseconds without a key after which a message counts as written. */
 const STILL = 700;
+/** How many characters of a message decide how it is worked on. */
+const DECIDING = 20_000;
 
 export class ModePicker {
   #place = part("ways");
@@ -87,7 +89,7 @@ export class ModePicker {
   async #ask() {
     const text = this.#text;
     try {
-      const found = await this.foresee(text);
+      const found = await this.foresee(text.slice(0, DECIDING));
       if (text === this.#text && this.way.mode === "auto") setText(this.#foreseen, t("Auto would choose {mode}. {why}", { mode: found.mode, why: heard(found.why) }));
     } catch (error) {
       if (text === this.#text) setText(this.#foreseen, error instanceof Error ? error.message : String(error));

@@ -3,9 +3,15 @@
 import { el, part } from "../base/dom.js";
 import { bytes } from "../base/format.js";
 import { t } from "../base/language.js";
+import { RequestError, bytesOf } from "../state/connection.js";
 
 /** Bytes of one frame; the server accepts no longer frames. */
 const PIECE = 128 * 1024;
+
+/** Bytes of a message from which it is sent like a file. */
+const LONG = 200 * 1024;
+/** The most bytes of a message, or of a file that becomes a variable. */
+const MOST = 32 << 20;
 
 /** @typedef {import("../state/connection.js").Connection} Connection */
 
@@ -64,6 +70,26 @@ export class Uploads {
     this.#input.click();
   }
 
+  /**
+   * Send a message to the root, a long one like a file.
+   * @param {string} text
+   * @param {import("./mode_picker.js").Way} way
+   */
+  async message(text, way) {
+    const size = bytesOf(text);
+    if (size > MOST) {
+      throw new RequestError("usage", t("This message is too long: {size}, where at most {most} fit. Attach several files instead.", { size: bytes(size), most: bytes(MOST) }));
+    }
+    if (size <= LONG) return this.connection.request("say", { text, ...way });
+
+    const sent = this.#queue.then(async () => {
+      await this.#send(new File([text], "message.md", { type: "text/markdown" }));
+      return this.connection.request("say", { uploaded: true, ...way });
+    });
+    this.#queue = sent.catch(() => undefined);
+    return sent;
+  }
+
   /** @param {File[]} files */
   send(files) {
     if (!this.allowed()) {
@@ -86,6 +112,9 @@ export class Uploads {
    */
   async #send(file, archive = false) {
     const { connection } = this;
+    if (!archive && file.size > MOST) {
+      throw new RequestError("usage", t("{name} is too large: {size}, where a file may have {most}.", { name: file.name, size: bytes(file.size), most: bytes(MOST) }));
+    }
     await connection.request("upload", { name: file.name, media: file.type.split(";")[0], size: file.size, archive });
     for (let at = 0; at < file.size; at += PIECE) {
       await connection.sendBytes(await file.slice(at, at + PIECE).arrayBuffer());

@@ -7,6 +7,7 @@
 // A tunnel, a sleeping laptop or a phone's network can swallow every byte and leave the connection open. So a silent
 // server is asked whether it is there; without an answer, the connection is given up and made again.
 
+import { bytes } from "../base/format.js";
 import { heard, t } from "../base/language.js";
 
 const FIRST_WAIT = 250;
@@ -27,6 +28,8 @@ const LONG_PATIENCE = 1_800_000;
 /** @type {ReadonlySet<string>} */
 const LONG = new Set(["module.add", "module.approve", "everybody.module.add", "memory.rebuild", "session.import", "session.purge",
   "model.try", "model.board", "foresee", "compress", "apply", "export", "audit.download", "upload.end"]);
+/** The bytes of one message to the server, without a margin for its id; it leaves a client that sends more. */
+const LONGEST = 255 * 1024;
 /** The bytes of a file that may wait in the browser to be sent. */
 const ROOM = 1 << 20;
 
@@ -120,10 +123,15 @@ export class Connection {
       return Promise.reject(new RequestError("offline", t("Not connected; try again in a moment.")));
     }
     const id = this.#next++;
+    const text = JSON.stringify({ ...fields, type, id });
+    const size = bytesOf(text);
+    if (size > LONGEST) {
+      return Promise.reject(new RequestError("usage", t("This is too long to be sent: {size}, where at most {most} fit. Attach it as a file.", { size: bytes(size), most: bytes(LONGEST) })));
+    }
     const until = Date.now() + (LONG.has(type) ? LONG_PATIENCE : PATIENCE);
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, until });
-      socket.send(JSON.stringify({ ...fields, type, id }));
+      socket.send(text);
     });
   }
 
@@ -212,6 +220,11 @@ export class Connection {
       this.#ping();
     }
   }
+}
+
+/** How many bytes a text has when it is sent. @param {string} text */
+export function bytesOf(text) {
+  return new Blob([text]).size;
 }
 
 /** Whether the server is running but no longer knows this page (it was restarted with a new token). */
