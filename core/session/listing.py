@@ -14,14 +14,17 @@ from iact.core.errors import JournalError
 from iact.core.journal.ends import JournalEnds, newest
 from iact.core.journal.file import FILE
 from iact.core.journal.seal import Sealer
-from iact.core.records.control import SetModels, SetPolicy, UseOverlay
+from iact.core.records.control import SetModels, SetPolicy, SwitchMemory, UseOverlay
+from iact.core.records.dialogue import Distill
 from iact.core.records.session import Close, Epoch, Migrate, Module, Notice
 from iact.core.session.about import FILE as ABOUT
 from iact.core.session.about import read_about
 from iact.core.session.status import SessionState, SessionStatus, left_at
 
-_HOUSEKEEPING: Final = (Close, Epoch, Migrate, Module, Notice, SetModels, SetPolicy, UseOverlay)
-"""Records that opening or closing a session, a new version or a changed catalogue adds. They are no news of it."""
+_HOUSEKEEPING: Final = (
+    Close, Distill, Epoch, Migrate, Module, Notice, SetModels, SetPolicy, SwitchMemory, UseOverlay,
+)  # fmt: skip
+"""Records that opening, closing or distilling a session, a new version or a changed catalogue adds. They are no news."""
 
 _FAR: Final = (8_192, 131_072, 1 << 20)
 """How many bytes of a journal's end are read to find its last record that is news, if there are that many."""
