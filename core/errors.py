@@ -35,7 +35,10 @@ A denial by the gate is not an error but a value (`core.gate.Denial`).
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal, TypeAlias
+
+ModelFault: TypeAlias = Literal["", "unreachable", "refused", "too_long", "overloaded", "garbled"]
+"""What kind of failure of a model it was, as it is recorded. Empty: another kind."""
 
 
 class IactError(Exception):
@@ -137,21 +140,31 @@ class ReplayMismatch(IactError):
 class ModelError(IactError):
     """A model gave no reply."""
 
+    fault: ClassVar[ModelFault] = ""
+
 
 class ModelUnreachable(ModelError):
     """Nothing answers at the endpoint, or it answers too slowly."""
+
+    fault: ClassVar[ModelFault] = "unreachable"
 
 
 class ModelRefused(ModelError):
     """The endpoint refuses: wrong key, unknown model, malformed or too long request."""
 
+    fault: ClassVar[ModelFault] = "refused"
+
 
 class ModelOverloaded(ModelError):
     """HTTP 429 or 5xx until the retries ran out."""
 
+    fault: ClassVar[ModelFault] = "overloaded"
+
 
 class ModelGarbled(ModelError):
     """The endpoint's answer does not follow the protocol, or is empty."""
+
+    fault: ClassVar[ModelFault] = "garbled"
 
 
 class ModelOnlyThought(ModelGarbled):

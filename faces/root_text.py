@@ -10,6 +10,7 @@ from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, Event, RecordAppended
 from iact.core.session.text import DELIVERS, call_begins_in
+from iact.faces.failure import failure_of
 
 _FENCE: Final = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 _LISTED: Final = r"[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*"
@@ -33,7 +34,8 @@ def prose(text: str) -> str:
 class SaidOnce:
     """What an agent says with each of its records, for clients that were given the records before.
 
-    An answer that it wrote in an earlier turn, and that became its reply later, is said with that turn.
+    An answer that it wrote in an earlier turn, and that became its reply later, is said with that turn. A failure is no
+    answer: each protocol has another place for it.
     """
 
     def __init__(self) -> None:
@@ -45,6 +47,10 @@ class SaidOnce:
             said = prose(record.body).strip()
             self._said[record.n] = said
             return said
+
+        if failure_of(record) is not None:
+            self._said.clear()
+            return ""
 
         text = record.body.strip()
         if isinstance(record.content, Reply):

@@ -13,12 +13,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
 from iact.core.characters import HIDDEN
 from iact.core.errors import (
     ModelError,
+    ModelFault,
     ModelGarbled,
     ModelOnlyThought,
     ModelOverloaded,
@@ -47,6 +48,8 @@ _RESTARTING: Final = frozenset({429, 502, 503, 504, 529})
 
 class ContextTooLong(ModelRefused):
     """The endpoint says that the messages do not fit into the model's context window."""
+
+    fault: ClassVar[ModelFault] = "too_long"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
+from iact.core.errors import ModelFault
 from iact.core.ports import JSON
 from iact.core.records.content import Content
 from iact.core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
@@ -160,6 +161,8 @@ class Reply(Content):
     """Whether it is an answer; or else the model or plan failed, it was cancelled, or a bound ended its work."""
     bound: Outcome[BoundName] = ""
     """The bound that ended it."""
+    fault: Annotated[Outcome[ModelFault], Since("1.3")] = ""
+    """The kind of failure, if its model failed."""
     last: Derived[LastTurn] = ""
     """Why this was the agent's last turn. The agent was told so."""
     generation: Annotated[Generation | None, Group()] = None

@@ -158,7 +158,8 @@ class Turns:
         self._live.record(passed_on[0], root.path, body=passed_on[1])
 
     def _fail(self, agent: Agent, error: ModelError) -> None:
-        self._live.record(Reply(to=agent.caller, status="failed"), agent.path, body=str(error))
+        reply = Reply(to=agent.caller, status="failed", fault=error.fault)
+        self._live.record(reply, agent.path, body=str(error))
 
     async def _generate(self, agent: Agent, prepared: PreparedContext, size: int) -> None:
         """`size`: the tokens of the context, as estimated."""

@@ -500,7 +500,8 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         last = reply.last if reply.generation is not None else ""
         asks = status == "ok" and asks_caller(tree, agent, record.body)
         plain = Reply(
-            to=reply.to, status=status, bound=reply.bound, last=last, generation=reply.generation, of=reply.of, asks=asks
+            to=reply.to, status=status, bound=reply.bound, fault=reply.fault, last=last, generation=reply.generation,
+            of=reply.of, asks=asks,
         )  # fmt: skip
         expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
         as_written = not reply.of or answer == Deliver(record.body, reply.of)

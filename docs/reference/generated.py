@@ -1,7 +1,8 @@
 """Generate the reference pages in this folder from the program: python -m docs.reference.generated
 
 `commands.md` comes from the command line, `settings.md` from the settings, `actions.md` from the core actions,
-`wire.md` and the page's types from the messages of the websocket, and `protocol.md` from the protobuf file.
+`wire.md` and the page's types from the messages of the websocket, and `protocol.md` from the protobuf file. The tables
+of failures in the guides of faces are written, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import iact.settings
-from docs.reference import wire
+from docs.reference import failures, wire
 from iact.cli import program
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec
 
@@ -178,6 +179,7 @@ def main() -> None:
     for name, write in PAGES.items():
         (HERE / name).write_text(write(), encoding="utf-8")
     wire.TYPES.write_text(wire.typescript(), encoding="utf-8")
+    failures.write()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from iact.core.records.record import Record
 from iact.core.session.consent import SHORTEST, question_digest
 from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 from iact.core.session.question_text import about, told
+from iact.faces.failure import failure_of
 
 ANSWER: Final = "answer"
 """The name of the artifact with the root's answer."""
@@ -56,7 +57,9 @@ class TaskWords:
     ) -> Task:
         """The task as of `records`, which follow its message. `history`: how many of the newest messages to include."""
         own = [one for one in records if reply is None or one.n <= reply.n]
-        messages = [self._user(), *(made for one in own if (made := self.message(one)) is not None)]
+        # What failed is in the status, and is no message.
+        spoken = [one for one in own if failure_of(one) is None]
+        messages = [self._user(), *(made for one in spoken if (made := self.message(one)) is not None)]
         if history is not None:
             messages = messages[-history:] if history > 0 else []
         return Task(
@@ -148,9 +151,13 @@ def _ending(reply: Record) -> TaskState:
 
 
 def _verdict(reply: Record) -> Struct:
-    """Whether the goal of a task that has ended is reached, as metadata."""
+    """Whether the goal of a task that has ended is reached, as metadata; and the kind of its failure."""
     assert isinstance(reply.content, Reply)
-    return ParseDict({"verdict": verdict_json(verdict_on(reply.content))}, Struct())
+    told: dict[str, JSON] = {"verdict": verdict_json(verdict_on(reply.content))}
+    failure = failure_of(reply)
+    if failure is not None:
+        told["error"] = {"code": failure.kind.code, "retry": failure.kind.again}
+    return ParseDict(told, Struct())
 
 
 def _text(text: str) -> Part:

@@ -39,7 +39,11 @@ from iact.core.session.watch import Lagging
 from iact.faces.acp import questions
 from iact.faces.acp.prompt import Prompt
 from iact.faces.acp.updates import Update, Updates, shown
+from iact.faces.failure import failure_of
 from iact.faces.live_text import LiveText
+
+_FAILED: Final = -32603
+"""JSON-RPC's code for an error inside the agent."""
 
 Spawn = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
 """Starts a task that ends with the session's group."""
@@ -115,7 +119,8 @@ class Conversation:
 
         Raises:
             UsageError: the last prompt is still being answered, or the message is empty.
-            IactError: the session stopped, or the answer failed; the message says why.
+            RequestError: there is no answer; the message says why.
+        IactError: the session stopped; the message says why.
         """
         if self._prompting:
             raise UsageError("The last prompt is still being answered. Wait for its end, or cancel it.")
@@ -296,17 +301,19 @@ def ended(reply: Record, usage: Usage) -> PromptResponse:
     """The response that ends a prompt, in the protocol's terms.
 
     Raises:
-        IactError: there is no answer; the message says why.
+        RequestError: there is no answer; the message says why.
     """
     content = reply.content
     assert isinstance(content, Reply)
+    failure = failure_of(reply)
+    if failure is not None:
+        about = {"code": failure.kind.code, "retry": failure.kind.again}
+        raise RequestError(_FAILED, failure.sentence, about)
     if content.status == "cancelled":
         return PromptResponse(stop_reason="cancelled", usage=usage)
     if content.status == "bound":
         tokens = content.bound in ("tokens", "context", "money", "quota")
         return PromptResponse(stop_reason="max_tokens" if tokens else "max_turn_requests", usage=usage)
-    if content.status == "failed":
-        raise IactError(reply.body.partition("\n")[0] or "The model gave no answer.")
     verdict = verdict_on(content)
     if verdict.outcome == "stopped":
         return PromptResponse(

@@ -47,6 +47,7 @@ from iact.core.session.text import (
     without_actions,
     without_delivery,
 )
+from iact.faces.failure import failure_of
 from iact.faces.root_text import CertainText
 
 Update: TypeAlias = (
@@ -201,7 +202,7 @@ class Updates:
                 self._has_title = self._has_title or isinstance(content, Say)
                 return self._user(record)
             case Turn() | Reply():
-                return self._spoke(record, content)
+                return self._spoke(record, content, replayed=replayed)
             case Discard() if record.agent == _ROOT:
                 rest = self._rest(record.body)
                 self._next_message()
@@ -257,7 +258,7 @@ class Updates:
             return []
         return [UserMessageChunk(session_update="user_message_chunk", content=said(text))]
 
-    def _spoke(self, record: Record, content: Turn | Reply) -> list[Update]:
+    def _spoke(self, record: Record, content: Turn | Reply, *, replayed: bool) -> list[Update]:
         if record.agent != _ROOT:
             return self._below(record, content)
         generation = content.generation
@@ -265,7 +266,9 @@ class Updates:
         if generation is not None and generation.reasoning.startswith(self._speech.thought):
             rest = generation.reasoning[len(self._speech.thought) :]
             updates += [self._thought(rest)] if rest else []
-        updates += self._rest(self._said_with(record))
+        # The prompt that is waiting for the answer ends with the failure. A loaded session has no such prompt.
+        fails = not replayed and failure_of(record) is not None
+        updates += [] if fails else self._rest(self._said_with(record))
         self._next_message()
         if isinstance(content, Turn):
             self._keep_blocks(record)

@@ -13,8 +13,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from iact.core.errors import UsageError
+from iact.faces.failure import INVALID, failure_from
 from iact.faces.http.access import Access, body_of
-from iact.faces.http.server import error_response, not_installed
+from iact.faces.http.server import error_response, failure_response, not_installed
 from iact.faces.http.stream import EventResponse
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def routes(access: Access) -> Sequence[BaseRoute]:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(one) for one in first["loc"])
-            return error_response(400, f"{where or 'The body'}: {first['msg']}.", param=where or None)
+            return error_response(
+                400, f"{where or 'The body'}: {first['msg']}.", code=INVALID.code, param=where or None
+            )
         if given.resume:
             await access.principal(request, "clear")
         async with AsyncExitStack() as stack:
@@ -47,7 +50,7 @@ def routes(access: Access) -> Sequence[BaseRoute]:
             try:
                 exchange = await begin(runtime, given)
             except UsageError as error:
-                return error_response(400, str(error))
+                return failure_response(failure_from(error))
             begun = Run(given, exchange, stack.pop_all())
             return EventResponse(_lines(begun), begun.leave)
 

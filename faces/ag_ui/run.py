@@ -39,6 +39,7 @@ from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
 from iact.faces.ag_ui.state import FrontEndState
 from iact.faces.conversation import ClientAnswer, Exchange, answer
+from iact.faces.failure import failure_from, failure_of
 from iact.faces.message import question_id, question_of, say
 
 _ANSWER: dict[str, JSON] = {
@@ -84,7 +85,8 @@ class Run:
                             yield change
         except IactError as error:
             self.told = True
-            yield RunErrorEvent(message=str(error), code="stopped", usage=fold.usage)
+            failure = failure_from(error)
+            yield RunErrorEvent(message=failure.sentence, code=failure.kind.code, usage=fold.usage)
             return
         last = self._end(fold)
         interrupts = _interrupts(last, waits=bool(self.exchange.questions.waiting))
@@ -125,11 +127,16 @@ def ended(
 ) -> RunFinishedEvent | RunErrorEvent:
     """The event that ends a run, given its answer: a success only if the goal counts as reached."""
     assert isinstance(reply.content, Reply)
+    failure = failure_of(reply)
+    if failure is not None:
+        return RunErrorEvent(message=failure.sentence, code=failure.kind.code, usage=list(usage))
+
     outcome = outcome_of(reply.content)
     cancelled = outcome == "stopped" and verdict_on(reply.content).by == "person"
     if outcome != "reached" and not cancelled:
         code = reply.content.bound or outcome
         return RunErrorEvent(message=reply.body[:2000] or "The work failed.", code=code, usage=list(usage))
+
     return RunFinishedEvent(
         thread_id=given.thread_id,
         run_id=given.run_id,

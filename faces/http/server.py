@@ -23,6 +23,8 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
+from iact.faces.failure import Failure, failure_from
 from iact.faces.http.access import Access, Visitors
 from iact.faces.http.half_open import timely_protocol
 
@@ -51,6 +53,19 @@ def error_response(
     return JSONResponse({"error": told}, status)
 
 
+def error_fields(failure: Failure) -> dict[str, JSON]:
+    """A failure in the format of OpenAI's API."""
+    kind = failure.kind
+    return {"error": {"message": failure.sentence, "type": kind.type, "param": None, "code": kind.code}}
+
+
+def failure_response(failure: Failure) -> Response:
+    """A failure as the response to a request. OpenAI's clients read in a header whether to try again."""
+    kind = failure.kind
+    headers = {} if kind.again else {"x-should-retry": "false"}
+    return JSONResponse(error_fields(failure), kind.status, headers)
+
+
 def not_installed(face: str, extra: str) -> Response:
     """The response of a face whose packages are not installed."""
     return error_response(
@@ -75,7 +90,8 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return error_response(400 if isinstance(error, UsageError) else 503, str(error))
+    assert isinstance(error, IactError)
+    return failure_response(failure_from(error))
 
 
 async def _broken(request: Request, error: Exception) -> Response:

@@ -6,9 +6,11 @@ from typing import Final
 
 from mcp_types import CallToolResult, ResourceLink, TextContent
 
+from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
 from iact.core.session.ending import outcome_of, verdict_json, verdict_on
+from iact.faces.failure import failure_of
 
 SCHEME: Final = "iact://session"
 """The prefix of resource addresses."""
@@ -21,13 +23,17 @@ def result_of(session: str, reply: Record) -> CallToolResult:
     link = ResourceLink(
         uri=f"{SCHEME}/{session}/journal", name=f"Journal of session {session}", mime_type="text/markdown"
     )
+    structured: dict[str, JSON] = {
+        "session": session,
+        "status": reply.content.status,
+        "reply": reply.body,
+        "verdict": verdict_json(verdict_on(reply.content)),
+    }
+    failure = failure_of(reply)
+    if failure is not None:
+        structured["error"] = {"code": failure.kind.code, "retry": failure.kind.again}
     return CallToolResult(
         content=[TextContent(text=reply.body), TextContent(text=going_on), link],
-        structured_content={
-            "session": session,
-            "status": reply.content.status,
-            "reply": reply.body,
-            "verdict": verdict_json(verdict_on(reply.content)),
-        },
+        structured_content=structured,
         is_error=outcome_of(reply.content) != "reached",
     )

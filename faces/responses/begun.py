@@ -12,6 +12,7 @@ from iact.core.session.events import Event, RecordAppended
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.conversation import Exchange
+from iact.faces.failure import Failure, failure_of
 from iact.faces.responses.output import ResponsePlace, ending, message_item, question_item, texts
 
 
@@ -42,6 +43,13 @@ class Begun:
                 if isinstance(event, RecordAppended):
                     self.records.append(event.record)
                 yield event
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why there is no answer, once the events have ended; None if there is one, or a person is asked."""
+        if self.exchange.questions.waiting:
+            return None
+        return failure_of(self.exchange.reply)
 
     def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
         """Return the items, the status, and further fields about the end."""

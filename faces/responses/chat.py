@@ -17,6 +17,8 @@ from typing import Final
 
 from iact.core.errors import IactError
 from iact.core.ports import JSON
+from iact.faces.failure import CANCELLED, Failure, failure_from
+from iact.faces.http.server import error_fields
 from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
 from iact.faces.responses.output import ResponsePlace, asked_by, question_item, texts
@@ -65,6 +67,15 @@ class Chat:
     given: CreateCompletion
     request: CreateResponse
 
+    def failure(self, begun: Begun) -> Failure | None:
+        """Why there is no answer, if there is none. This API has no other word for work that a person stopped."""
+        if begun.failure is not None or begun.exchange.questions.waiting:
+            return begun.failure
+        _, status, _ = begun.output()
+        if status == "cancelled":
+            return Failure(CANCELLED, begun.exchange.reply.body or "The user stopped the work.")
+        return None
+
     def completion(self, begun: Begun) -> dict[str, JSON]:
         """Return the answer in one piece."""
         answer = "\n\n".join(texts(begun.records))
@@ -95,17 +106,20 @@ class Chat:
                             yield self._chunk(begun, {"content": apart + piece})
                         else:
                             first = True
-            finish = self._finish(begun)
+            failure = self.failure(begun)
         except IactError as error:
-            told = {"message": str(error), "type": "server_error", "param": None, "code": None}
-            yield f"data: {json.dumps({'error': told})}\n\n"
+            failure = failure_from(error)
+        else:
+            begun.told = True
+        if failure is not None:
+            yield f"data: {json.dumps(error_fields(failure), ensure_ascii=False)}\n\n"
             return
+
         calls = _calls(begun)
         if calls:
             yield self._chunk(begun, {"tool_calls": [{"index": n, **one} for n, one in enumerate(calls)]})
         self.chats.remember(self.user, self.given.messages, "\n\n".join(text.items), begun.place)
-        begun.told = True
-        yield self._chunk(begun, {}, finish)
+        yield self._chunk(begun, {}, self._finish(begun))
         options = self.given.stream_options
         if options is not None and options.include_usage:
             last = {**self._head(begun, "chat.completion.chunk"), "choices": [], "usage": _usage(begun)}

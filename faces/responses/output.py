@@ -18,6 +18,7 @@ from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
 from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 from iact.core.session.question_text import about, told
+from iact.faces.failure import Failure, failure_of
 from iact.faces.message import question_id
 from iact.faces.root_text import SaidOnce
 
@@ -131,6 +132,10 @@ def ending(reply: Record | None) -> tuple[str, dict[str, JSON]]:
     assert isinstance(reply.content, Reply)
     verdict = verdict_on(reply.content)
     told: dict[str, JSON] = {"verdict": verdict_json(verdict)}
+    failure = failure_of(reply)
+    if failure is not None:
+        return "failed", {**told, "error": failed_with(failure)}
+
     match outcome_of(reply.content):
         case "reached":
             return "completed", told
@@ -141,7 +146,12 @@ def ending(reply: Record | None) -> tuple[str, dict[str, JSON]]:
         case "partly" | "unknown" | "not_reached" as outcome:
             return "incomplete", {**told, "incomplete_details": {"reason": f"goal_{outcome}"}}
         case "failed":
-            return "failed", {**told, "error": {"code": "server_error", "message": reply.body[:2000]}}
+            return "failed", told
+
+
+def failed_with(failure: Failure) -> dict[str, JSON]:
+    """The error of a failed response."""
+    return {"code": failure.kind.code, "message": failure.sentence}
 
 
 def response_fields(

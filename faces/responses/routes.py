@@ -20,8 +20,9 @@ from iact.core.ports import JSON
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.conversation import ClientAnswer, Exchange, answer
+from iact.faces.failure import INVALID, failure_from
 from iact.faces.http.access import Access, body_of
-from iact.faces.http.server import error_response
+from iact.faces.http.server import error_response, failure_response
 from iact.faces.http.stream import EventResponse
 from iact.faces.message import question_of, say
 from iact.faces.responses import work
@@ -34,6 +35,7 @@ from iact.faces.responses.output import (
     ResponsePlace,
     asked_by,
     ending,
+    failed_with,
     message_item,
     place_of,
     question_item,
@@ -122,6 +124,8 @@ class _Responses:
             await begun.held.aclose()
             raise
         await begun.close(keep=keep)
+        if begun.failure is not None:
+            return failure_response(begun.failure)
         return JSONResponse(fields(status, items, ended))
 
     async def _begin(self, request: Request, given: CreateResponse, *, keeps: bool = False) -> Begun:
@@ -223,10 +227,12 @@ class _Responses:
         try:
             async for _ in begun.events():
                 pass
-            told = chat.completion(begun)
+            failure = chat.failure(begun)
+            if failure is not None:
+                return failure_response(failure)
+            return JSONResponse(chat.completion(begun))
         finally:
             await begun.held.aclose()
-        return JSONResponse(told)
 
 
 async def _events(begun: Begun, fields: Callable[..., dict[str, JSON]]) -> AsyncGenerator[str, None]:
@@ -240,7 +246,7 @@ async def _events(begun: Begun, fields: Callable[..., dict[str, JSON]]) -> Async
                 yield line
         _, status, ended = begun.output()
     except IactError as error:
-        status, ended = "failed", {"error": {"code": "server_error", "message": str(error)}}
+        status, ended = "failed", {"error": failed_with(failure_from(error))}
     items = [message_item(begun.place, n, one) for n, one in enumerate(text.items)]
     for question in begun.exchange.questions.waiting:
         item = question_item(begun.session.id, question)
@@ -332,8 +338,10 @@ async def _read(request: Request, model: type[_Model]) -> _Model | Response:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(one) for one in first["loc"])
-        return error_response(400, f"{where or 'The body'}: {first['msg']}.", param=where or None)
+        return error_response(
+            400, f"{where or 'The body'}: {first['msg']}.", code=INVALID.code, param=where or None
+        )
 
 
 def _usage(error: UsageError) -> Response:
-    return error_response(400, str(error))
+    return failure_response(failure_from(error))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.reference import generated, journal, messages, states, wire
+from docs.reference import failures, generated, journal, messages, states, wire
 from docs.screenshots import __main__ as screenshots
 from iact.cli import parse
 from tests.acceptance import matrix, refusals
@@ -81,6 +81,8 @@ def test_the_reference_is_what_the_program_says() -> None:
     assert journal.PAGE.read_text(encoding="utf-8") == journal.page()
     assert journal.TYPES.read_text(encoding="utf-8") == journal.javascript()
     assert messages.PAGE.read_text(encoding="utf-8") == messages.page()
+    for guide in failures.FORMS:
+        assert (failures.GUIDES / guide).read_text(encoding="utf-8") == failures.page(guide), guide
 
 
 def test_every_setting_is_described() -> None:

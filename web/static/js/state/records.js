@@ -292,6 +292,7 @@
  * @property {string} to The caller's path; "user" for the root's.
  * @property {"ok"|"failed"|"cancelled"|"bound"} status Whether it is an answer; or else the model or plan failed, it was cancelled, or a bound ended its work.
  * @property {""|"turns"|"tokens"|"time"|"context"|"loop"|"money"|"quota"} [bound] The bound that ended it.
+ * @property {""|"unreachable"|"refused"|"too_long"|"overloaded"|"garbled"} [fault] The kind of failure, if its model failed.
  * @property {""|"turns"|"tokens"} [last] Why this was the agent's last turn. The agent was told so.
  * @property {string} [model] The model's name.
  * @property {string} [role] The role that the model plays for the agent.
