@@ -14,27 +14,31 @@ import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAnswer
 from iact.core.records.dialogue import Reply, Say
-from iact.core.records.forms import FormAsk
-from iact.core.records.hosts import HostAsk
+from iact.core.records.forms import FormAnswer, FormAsk
+from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Event, RecordAppended
+from iact.core.session.forms import ANSWER, RESULT
 from iact.core.session.hosts import Lasts
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
+from iact.faces.client_tools import called_tool
 from iact.faces.live_text import LiveText
 
 _TURN: Final = re.compile(r"(.{1,120})\.([1-9]\d{0,8})", re.ASCII)
-_YES: Final = frozenset({"allow", "yes", "y", "true", "approve"})
-_NO: Final = frozenset({"deny", "no", "n", "false", "reject"})
+_YES: Final = frozenset({"allow", "yes", "y", "true", "approve", "erlauben", "ja", "genehmigen"})
+_NO: Final = frozenset({"deny", "no", "n", "false", "reject", "ablehnen", "nein"})
+"""What people write for yes and no, in the languages of the page."""
 
 
 class Exchange:
@@ -200,48 +204,95 @@ async def answer(session: Session, given: Sequence[ClientAnswer]) -> Record:
         UsageError: an answer is invalid, or its question no longer waits.
         Changed: a question is not the one that the client was shown.
     """
+    # All are read before the first is passed on: one that is invalid stops none of the others halfway.
+    questions = [next(iter(session.records(one.question - 1)), None) for one in given]
+    decisions = [_decision(question, one.said) for one, question in zip(given, questions, strict=True)]
+
     record: Record | None = None
-    for one, (allow, remember) in [(one, _verdict(one.said)) for one in given]:
+    for one, question, decided in zip(given, questions, decisions, strict=True):
         n, seen = one.question, one.seen
-        question = next(iter(session.records(n - 1)), None)
         if question is not None and isinstance(question.content, FormAsk):
-            decision: Literal["accept", "decline"] = "accept" if allow else "decline"
-            record = await session.answer_form(n, decision, _values(one.said), seen=seen)
+            action: Literal["accept", "decline"] = "accept" if decided.allow else "decline"
+            record = await session.answer_form(n, action, decided.values, seen=seen)
         elif question is not None and isinstance(question.content, HostAsk):
-            lasts: Lasts = "session" if remember else "once"
-            record = await session.clear_host(n, allow, lasts, seen=seen)
+            lasts: Lasts = "session" if decided.remember else "once"
+            record = await session.clear_host(n, decided.allow, lasts, seen=seen)
         else:
-            kept = "call" if allow and remember else None
-            record = await session.clear(n, allow, kept, seen=[seen])
+            kept = "call" if decided.allow and decided.remember else None
+            record = await session.clear(n, decided.allow, kept, seen=[seen])
     assert record is not None
     return record
 
 
-def _verdict(said: str) -> tuple[bool, bool]:
-    """Whether the call is allowed, and whether to remember that."""
-    word = said.strip().lower()
+def answer_to(session: Session, question: int) -> Record | None:
+    """The answer to the question at a record, if it has one."""
+    for record in session.records(question):
+        content = record.content
+        if isinstance(content, ClearanceAnswer | HostAnswer | FormAnswer) and content.ask == question:
+            return record
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """What an answer means."""
+
+    allow: bool
+    remember: bool = False
+    """Whether the same is to be allowed without a question from now on."""
+    values: Mapping[str, JSON] = field(default_factory=dict)
+    """What was filled into a form. A plain yes leaves every field as it is."""
+
+
+def is_in_words(question: Record | None) -> bool:
+    """Whether an agent asks a person something, so that any text is the answer, also "no"."""
+    return question is not None and isinstance(question.content, FormAsk) and question.content.by_agent
+
+
+def is_verdict(said: str) -> bool:
+    """Whether a text says yes or no, and nothing else."""
+    try:
+        _verdict(said)
+    except UsageError:
+        return False
+    return True
+
+
+def _decision(question: Record | None, said: str) -> _Decision:
+    """What a client's answer to a question means.
+
+    Raises:
+        UsageError: it is neither a yes nor a no.
+    """
+    if question is not None and called_tool(question) is not None:
+        return _Decision(True, values={RESULT.name: said})
+    if is_in_words(question) and not said.lstrip().startswith("{"):
+        return _Decision(True, values={ANSWER.name: said})
+    return _verdict(said)
+
+
+def _verdict(said: str) -> _Decision:
+    """The yes or no in a word, or in JSON.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    word = said.strip().rstrip(".!").lower()
     if word in _YES | _NO:
-        return word in _YES, False
+        return _Decision(word in _YES)
+
     try:
         told = json.loads(said)
     except (ValueError, RecursionError):
         told = None
     if isinstance(told, dict) and isinstance(told.get("allow"), bool):
-        return told["allow"], told.get("remember") is True
+        values = told.get("values")
+        filled = values if isinstance(values, dict) else {}
+        return _Decision(told["allow"], told.get("remember") is True, filled)
     raise UsageError(
         'The answer to a question is "allow" or "deny", or {"allow": true, "remember": true} as JSON; with "values" for a '
         "form."
     )
-
-
-def _values(said: str) -> Mapping[str, JSON]:
-    """The values that were filled in. A plain yes leaves every field as it is."""
-    try:
-        told = json.loads(said)
-    except (ValueError, RecursionError):
-        return {}
-    values = told.get("values") if isinstance(told, dict) else None
-    return values if isinstance(values, dict) else {}
 
 
 async def unattended(exchange: Exchange) -> int:

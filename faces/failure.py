@@ -38,7 +38,7 @@ class FailureKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class WorkFailure:
     """One failure."""
 
     kind: FailureKind
@@ -80,6 +80,13 @@ CANCELLED: Final = FailureKind("cancelled", 409, "invalid_request_error", False,
 FAILED: Final = FailureKind(
     "work_failed", 500, "server_error", False, "the work ended with an error of another kind"
 )
+NOT_IN_FORM: Final = FailureKind(
+    "answer_not_in_form",
+    502,
+    "server_error",
+    False,
+    "the answer does not follow the client's schema, also the second time",
+)
 STOPPED: Final = FailureKind(
     "session_stopped",
     503,
@@ -92,7 +99,7 @@ INVALID: Final = FailureKind(
 )
 
 FAILURES: Final = (
-    UNREACHABLE, OVERLOADED, GARBLED, REFUSED, TOO_LONG, NO_QUOTA, CANCELLED, FAILED, STOPPED, INVALID,
+    UNREACHABLE, OVERLOADED, GARBLED, REFUSED, TOO_LONG, NO_QUOTA, CANCELLED, FAILED, NOT_IN_FORM, STOPPED, INVALID,
 )  # fmt: skip
 """Every kind."""
 
@@ -108,7 +115,7 @@ _BOUNDS: Final[Mapping[BoundName, FailureKind]] = {"context": TOO_LONG, "quota":
 """The bounds that a client can do nothing about by reading on. Others end the work with what there is."""
 
 
-def failure_of(reply: Record) -> Failure | None:
+def failure_of(reply: Record) -> WorkFailure | None:
     """The failure that a reply tells of, or None if it is an answer, or work that was stopped."""
     content = reply.content
     if not isinstance(content, Reply):
@@ -121,18 +128,18 @@ def failure_of(reply: Record) -> Failure | None:
         kind = _BOUNDS.get(content.bound)
     if kind is None:
         return None
-    return Failure(kind, reply.body[:_LONGEST] or "The model gave no answer.")
+    return WorkFailure(kind, reply.body[:_LONGEST] or "The model gave no answer.")
 
 
-def failure_from(error: IactError) -> Failure:
+def failure_from(error: IactError) -> WorkFailure:
     """The failure that an error is, which ended or prevented the work."""
     sentence = str(error)[:_LONGEST]
     match error:
         case UsageError():
-            return Failure(INVALID, sentence)
+            return WorkFailure(INVALID, sentence)
         case QuotaExceeded():
-            return Failure(NO_QUOTA, sentence)
+            return WorkFailure(NO_QUOTA, sentence)
         case ModelError():
-            return Failure(_FAULTS[error.fault], sentence)
+            return WorkFailure(_FAULTS[error.fault], sentence)
         case _:
-            return Failure(STOPPED, sentence)
+            return WorkFailure(STOPPED, sentence)

@@ -120,11 +120,14 @@ class TextStream:
     """Streams an agent's text while it is written; by default the root's.
 
     Text that could still become an action is held back until its turn has ended. Yields pieces of the current item's text;
-    `None` ends the item.
+    `None` ends the item. `longest`: the most characters of all items; None: no limit.
     """
 
-    def __init__(self, agent: str = "/") -> None:
+    def __init__(self, agent: str = "/", *, longest: int | None = None) -> None:
         self._agent = agent
+        self._left = longest
+        self.cut = False
+        """Whether text was left out because of the limit."""
         self._certain = CertainText()
         self._written = ""
         self._sent = ""
@@ -145,18 +148,26 @@ class TextStream:
                 yield from self._end(self._once.text(record))
 
     def _send(self, text: str) -> Iterator[str | None]:
+        if self._left is not None and len(text) > self._left:
+            self.cut = True
+            text = text[: self._left]
         if text.startswith(self._sent) and len(text) > len(self._sent):
             yield text[len(self._sent) :]
             self._sent = text
 
     def _end(self, text: str) -> Iterator[str | None]:
         if self._sent and not text.startswith(self._sent):
-            self.items.append(self._sent)
+            self._close_item()
             yield None
             self._sent = ""
         yield from self._send(text)
         if self._sent:
-            self.items.append(self._sent)
+            self._close_item()
             yield None
         self._written = self._sent = ""
         self._certain = CertainText()
+
+    def _close_item(self) -> None:
+        self.items.append(self._sent)
+        if self._left is not None:
+            self._left -= len(self._sent)

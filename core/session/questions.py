@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
+from iact.core.gate.nobody import unattended
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Result
 from iact.core.records.content import Content
 from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
 from iact.core.tree.ahead import MOST
+from iact.core.tree.tree import Tree
 
 
 def is_question(record: Record) -> bool:
@@ -43,6 +45,14 @@ def undecided_since(records: Sequence[Record], since: int) -> list[Undecided]:
             case FormAnswer(by="policy", ask=ask):
                 found.append(Undecided(records[ask - 1], False))
     return found
+
+
+def held_for_a_person(tree: Tree, question: Record) -> bool:
+    """Whether the policy lets the call of a question wait for a person, although nobody can be asked now."""
+    asked = question.content
+    if not isinstance(asked, ClearanceAsk):
+        return False
+    return unattended(tree.policy, asked.function, asked.params, tree.spent) == "hold"
 
 
 def alike(one: Content, other: Content) -> bool:

@@ -67,7 +67,7 @@ FORMS: Final[Mapping[str, tuple[str, Callable[[FailureKind], str]]]] = {
     "editors.md": ("told as", _in_acp),
     "mcp-server.md": ("told as", _in_mcp),
 }
-"""For each guide, the title of its column and what stands in it."""
+"""For each guide, the title of its column, and its text for a kind."""
 
 
 def table(guide: str) -> str:

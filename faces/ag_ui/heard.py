@@ -23,7 +23,6 @@ from ag_ui.core import (
     RunAgentInput,
     SystemMessage,
     TextPart,
-    Tool,
     ToolMessage,
     UserMessage,
 )
@@ -32,14 +31,12 @@ from iact.core.errors import UsageError
 from iact.core.records.dialogue import Say
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.faces.client_tools import ClientTool
 from iact.faces.data_url import read_data_url
 from iact.faces.message import MessageFile, MessagePart
 
 _ASKED: Final = re.compile(r"(.{1,120})_(\d{1,9})_f0")
 """The id of a call to the front end's tool, which contains the record that asks for it."""
-_TOOL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MOST_TOOLS: Final = 64
-_LONGEST_TOOLS: Final = 30_000
 _OURS: Final = re.compile(r"(.{1,120})_(\d{1,9})_[a-z]\d{1,6}")
 
 
@@ -124,33 +121,9 @@ def parts(given: RunAgentInput, known: int, *, new: bool) -> tuple[list[MessageP
     return earlier, [*said, *_parts(last)]
 
 
-def told_tools(given: RunAgentInput) -> list[str]:
-    """The description of the front end's tools for agents, as text from the user's program.
-
-    Raises:
-        UsageError: there are too many tools, a name is invalid, or the descriptions are too long.
-    """
-    if not given.tools:
-        return []
-    lines = [
-        f"- {one.name}: {' '.join(one.description.split())}\n  arguments: {json.dumps(one.parameters, ensure_ascii=False)}"
-        for one in given.tools
-    ]
-    if (
-        len(lines) > _MOST_TOOLS
-        or sum(map(len, lines)) > _LONGEST_TOOLS
-        or not all(map(_is_tool, given.tools))
-    ):
-        raise UsageError(
-            f"A front end may have {_MOST_TOOLS} tools, with names of letters, digits, _ and -, and "
-            f"{_LONGEST_TOOLS:,} characters to tell of them."
-        )
-    words = "Tools of the program through which I speak; call one with a block FRONTEND tool=NAME whose body is a JSON object:"
-    return ["\n".join([words, *lines])]
-
-
-def _is_tool(tool: Tool) -> bool:
-    return _TOOL.fullmatch(tool.name) is not None
+def tools(given: RunAgentInput) -> list[ClientTool]:
+    """The front end's tools."""
+    return [ClientTool(one.name, one.description, one.parameters) for one in given.tools or ()]
 
 
 def results(given: RunAgentInput) -> list[tuple[str, int, str]]:

@@ -24,10 +24,10 @@ from ag_ui.core import (
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
-from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
+from iact.core.records.calls import ClearanceAsk
 from iact.core.records.dialogue import Reply
-from iact.core.records.forms import FormAnswer, FormAsk
-from iact.core.records.hosts import HostAnswer, HostAsk
+from iact.core.records.forms import FormAsk
+from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.session.ending import outcome_of, verdict_on
 from iact.core.session.events import TreeChanged
@@ -38,7 +38,8 @@ from iact.core.session.session import Session
 from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
 from iact.faces.ag_ui.state import FrontEndState
-from iact.faces.conversation import ClientAnswer, Exchange, answer
+from iact.faces.client_tools import called_tool, told_tools
+from iact.faces.conversation import ClientAnswer, Exchange, answer, answer_to
 from iact.faces.failure import failure_from, failure_of
 from iact.faces.message import question_id, question_of, say
 
@@ -108,7 +109,7 @@ class Run:
     def _end(self, fold: EventFold) -> RunFinishedEvent | RunErrorEvent:
         given, session = self.given, self.exchange.session
         waiting = self.exchange.questions.waiting
-        asked = [_interrupt(session.id, one, fold) for one in waiting if not _is_tool(one)]
+        asked = [_interrupt(session.id, one, fold) for one in waiting if called_tool(one) is None]
         if waiting and not asked:  # the front end runs its tools, and sends their results with the next run
             return RunFinishedEvent(
                 thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
@@ -169,11 +170,13 @@ async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
         place = heard.ThreadPlace(given.thread_id, None)
         known = max(len(given.messages) - 1, 0)
     earlier, said = heard.parts(given, known, new=place is None)
-    tools, told = [one.name for one in given.tools or ()], heard.told_tools(given)
+    offered = heard.tools(given)
+    told = told_tools(offered)
+    names = [one.name for one in offered]
     session = await runtime.open() if place is None else await heard.opened(runtime, place)
-    if tuple(tools) != session.state.tools:
-        said = [*told, *said]
-    return Exchange(session, await say(session, said, tools=tools, history=earlier))
+    if told and tuple(names) != session.state.tools:
+        said = [told, *said]
+    return Exchange(session, await say(session, said, tools=names, history=earlier))
 
 
 async def _answered(session: Session, given: RunAgentInput) -> Record:
@@ -185,7 +188,7 @@ async def _answered(session: Session, given: RunAgentInput) -> Record:
     for question, word in heard.answers(given.resume or []):
         number, seen = question_of(session.id, question)
         waits = any(open.n == number for open in OpenQuestions(session.records()).waiting)
-        before = None if waits else _answer_of(session, number)
+        before = None if waits else answer_to(session, number)
         first.append(before or await answer(session, [ClientAnswer(number, seen, word)]))
     start = min(one.n for one in first)
     told, record = heard.told(given.state)
@@ -203,22 +206,13 @@ async def _ran(session: Session, results: Sequence[tuple[str, int, str]]) -> Rec
     first: list[Record] = []
     for where, number, text in results:
         question = next(iter(session.records(number - 1)), None)
-        if where != session.id or question is None or not _is_tool(question):
+        if where != session.id or question is None or called_tool(question) is None:
             raise UsageError(
                 f"No tool was called in this session by the name {f'{where}_{number}_f0'[:150]!r}."
             )
-        before = _answer_of(session, number)
+        before = answer_to(session, number)
         first.append(before or await session.answer_form(number, "accept", {"result": text}))
     return session.records(min(one.n for one in first) - 1)[0]
-
-
-def _answer_of(session: Session, question: int) -> Record | None:
-    """The answer to a question, if it has one."""
-    for one in session.records(question):
-        content = one.content
-        if isinstance(content, ClearanceAnswer | HostAnswer | FormAnswer) and content.ask == question:
-            return one
-    return None
 
 
 def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
@@ -234,11 +228,6 @@ def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
         tool_call_id=fold.tool_of(question), response_schema=schema, expires_at=expires,
         subagent_run_id=fold.owner(question.agent), metadata={"iact": {"agent": question.agent, **about(question)}},
     )  # fmt: skip
-
-
-def _is_tool(question: Record) -> bool:
-    """Whether a question is a call to a tool of the front end."""
-    return isinstance(question.content, FormAsk) and question.content.tool is not None
 
 
 def _interrupts(last: BaseEvent, *, waits: bool) -> dict[str, list[str]] | None:

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
-from iact.faces.failure import Failure, failure_from
+from iact.faces.failure import WorkFailure, failure_from
 from iact.faces.http.access import Access, Visitors
 from iact.faces.http.half_open import timely_protocol
 
@@ -53,13 +53,13 @@ def error_response(
     return JSONResponse({"error": told}, status)
 
 
-def error_fields(failure: Failure) -> dict[str, JSON]:
+def error_fields(failure: WorkFailure) -> dict[str, JSON]:
     """A failure in the format of OpenAI's API."""
     kind = failure.kind
     return {"error": {"message": failure.sentence, "type": kind.type, "param": None, "code": kind.code}}
 
 
-def failure_response(failure: Failure) -> Response:
+def failure_response(failure: WorkFailure) -> Response:
     """A failure as the response to a request. OpenAI's clients read in a header whether to try again."""
     kind = failure.kind
     headers = {} if kind.again else {"x-should-retry": "false"}

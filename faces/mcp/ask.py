@@ -35,8 +35,9 @@ from iact.core.session.progress import progress_line
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.conversation import Exchange, SpokenTurn, turn_of
+from iact.faces.mcp import unasked
 from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, request_of
-from iact.faces.mcp.results import result_of
+from iact.faces.mcp.results import result_of, waits
 
 NAME: Final = "iact_ask"
 """The name has no dot: the protocol allows dots, but several clients refuse them."""
@@ -71,7 +72,7 @@ TOOL: Final = Tool(
         "type": "object",
         "properties": {
             "session": _TEXT,
-            "status": {**_TEXT, "enum": ["ok", "failed", "cancelled", "bound"]},
+            "status": {**_TEXT, "enum": ["ok", "failed", "cancelled", "bound", "waiting"]},
             "reply": _TEXT,
         },
         "required": ["session", "status", "reply"],
@@ -170,6 +171,7 @@ async def _watched(
 ) -> CallToolResult | InputRequiredResult:
     session, client = exchange.session, context.session.client_capabilities
     asked: set[int] = set()
+    denied: list[Record] = []
     async for event in exchange:
         if not isinstance(event, RecordAppended):
             continue
@@ -178,7 +180,13 @@ async def _watched(
             await context.session.report_progress(n, message=text)
         if not asks or session.records(n):
             continue  # an answer may be among the next records
-        waiting = [one for one in exchange.questions.waiting if one.n not in asked and can_ask(client, one)]
+        new = [one for one in exchange.questions.waiting if one.n not in asked]
+        more, held = await unasked.deny(session, new, client)
+        denied += more
+        asked |= {one.n for one in more}
+        if held:
+            return waits(session.id, [unasked.held_text(session.id, one) for one in held])
+        waiting = [one for one in new if can_ask(client, one)]
         if waiting and modern(context):
             return InputRequiredResult(
                 input_requests={key_of(one): request_of(session.id, one, client) for one in waiting},
@@ -187,7 +195,7 @@ async def _watched(
         for question in waiting:
             asked.add(question.n)
             await _ask(context, session, question)
-    return result_of(session.id, exchange.reply)
+    return result_of(session.id, exchange.reply, [unasked.denied_text(session.id, one) for one in denied])
 
 
 async def _ask(context: ServerRequestContext[None], session: Session, question: Record) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from mcp_types import CallToolResult, ResourceLink, TextContent
@@ -16,8 +17,17 @@ SCHEME: Final = "iact://session"
 """The prefix of resource addresses."""
 
 
-def result_of(session: str, reply: Record) -> CallToolResult:
-    """Return an answer as the tool's result."""
+def waits(session: str, why: Sequence[str]) -> CallToolResult:
+    """Return the result of work that waits for a person, whom this client can't ask. `why`: what it waits for."""
+    text = "\n".join(why)
+    return CallToolResult(
+        content=[TextContent(text=text)],
+        structured_content={"session": session, "status": "waiting", "reply": text},
+    )
+
+
+def result_of(session: str, reply: Record, notes: Sequence[str] = ()) -> CallToolResult:
+    """Return an answer as the tool's result. `notes`: what else the client is told."""
     assert isinstance(reply.content, Reply)
     going_on = f'To go on in this session, call the tool with session="{session}".'
     link = ResourceLink(
@@ -33,7 +43,12 @@ def result_of(session: str, reply: Record) -> CallToolResult:
     if failure is not None:
         structured["error"] = {"code": failure.kind.code, "retry": failure.kind.again}
     return CallToolResult(
-        content=[TextContent(text=reply.body), TextContent(text=going_on), link],
+        content=[
+            TextContent(text=reply.body),
+            *(TextContent(text=one) for one in notes),
+            TextContent(text=going_on),
+            link,
+        ],
         structured_content=structured,
         is_error=outcome_of(reply.content) != "reached",
     )

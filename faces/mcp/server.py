@@ -80,7 +80,7 @@ def mcp_server(callers: Callers, new: ask.NewSessions) -> Server[None]:
 
     async def get_task(context: ServerRequestContext[None], params: tasks.TaskParams) -> HandlerResult:
         async with callers.runtime(context, "see") as runtime:
-            return await tasks.get(context, runtime, params)
+            return await tasks.get(context, runtime, params, clears=callers.may(context, "clear"))
 
     async def update_task(
         context: ServerRequestContext[None], params: tasks.TaskUpdateParams

@@ -24,6 +24,7 @@ from iact.core.records.dialogue import Reply
 from iact.core.session.progress import newest_line
 from iact.core.session.runtime import Runtime
 from iact.faces.conversation import SpokenTurn, turn_of
+from iact.faces.mcp import unasked
 from iact.faces.mcp.elicitation import answer_all, can_ask, key_of, request_of
 from iact.faces.mcp.results import result_of
 
@@ -54,10 +55,16 @@ def created(turn: SpokenTurn) -> dict[str, JSON]:
     return {"resultType": "task", **_head(turn), "status": "working"}
 
 
-async def get(context: ServerRequestContext[None], runtime: Runtime, params: TaskParams) -> HandlerResult:
-    """Return the state of a task."""
+async def get(
+    context: ServerRequestContext[None], runtime: Runtime, params: TaskParams, *, clears: bool
+) -> HandlerResult:
+    """Return the state of a task. `clears`: whether the client's user may answer questions, so that those that it can't
+    ask are denied."""
     turn = await _turn(context, runtime, params)
-    return {"resultType": "complete", **_head(turn), **_standing(turn, context.session.client_capabilities)}
+    client = context.session.client_capabilities
+    if turn.reply is None and clears:
+        await unasked.deny(turn.session, turn.waiting, client)
+    return {"resultType": "complete", **_head(turn), **_standing(turn, client)}
 
 
 async def update(
@@ -119,5 +126,6 @@ def _standing(turn: SpokenTurn, client: ClientCapabilities | None) -> dict[str, 
             for one in waiting
         }
         return {"status": "input_required", "inputRequests": asked}
-    doing = newest_line(session.records(turn.said.n))
+    held = [unasked.held_text(session.id, one) for one in turn.waiting]
+    doing = "\n".join(held) or newest_line(session.records(turn.said.n))
     return {"status": "working", **({"statusMessage": doing} if doing else {})}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from iact.core.ports import JSON
 from iact.core.records.record import Record
@@ -12,8 +13,19 @@ from iact.core.session.events import Event, RecordAppended
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.conversation import Exchange
-from iact.faces.failure import Failure, failure_of
-from iact.faces.responses.output import ResponsePlace, ending, message_item, question_item, texts
+from iact.faces.failure import NOT_IN_FORM, WorkFailure, failure_of
+from iact.faces.message import say
+from iact.faces.responses.given import ClientFields, keep
+from iact.faces.responses.output import (
+    ResponsePlace,
+    call_items,
+    clipped,
+    ending,
+    message_item,
+    question_text,
+    texts,
+)
+from iact.faces.responses.terms import AnswerTerms
 
 
 @dataclass(slots=True)
@@ -25,9 +37,21 @@ class Begun:
     place: ResponsePlace
     held: AsyncExitStack
     new: bool
+    terms: AnswerTerms
+    kept: ClientFields | None = None
+    """What is stored of the request, if anything is."""
     records: list[Record] = field(default_factory=list)
     told: bool = False
     """Whether the end was reported to the client."""
+    answer: str = ""
+    """The answer in the form that the client wants, if it wants one."""
+    fault: str = ""
+    """Why the answer is not of that form."""
+    start: Record = field(init=False)
+    """The record that the response began with."""
+
+    def __post_init__(self) -> None:
+        self.start = self.exchange.said
 
     @property
     def session(self) -> Session:
@@ -35,7 +59,30 @@ class Begun:
         return self.exchange.session
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield the events until the root has answered, or until it waits for a person and all is reported."""
+        """Yield the events until the root has answered, or until it waits for a person and all is reported.
+
+        An answer that is not of the form that the client wants is asked for once more.
+        """
+        async with aclosing(self._until_asked()) as events:
+            async for event in events:
+                yield event
+        form = self.terms.form
+        if form is None or not self._answered:
+            return
+
+        self.answer, self.fault = form.read(self.exchange.reply.body)
+        if self.fault:
+            said = await say(self.session, [form.again(self.fault)])
+            self.exchange = Exchange(self.session, said)
+            await self._keep(again=said.n)
+            async with aclosing(self._until_asked()) as events:
+                async for event in events:
+                    yield event
+            if self._answered:
+                self.answer, self.fault = form.read(self.exchange.reply.body)
+        await self._keep(answer=self.answer, fault=self.fault)
+
+    async def _until_asked(self) -> AsyncGenerator[Event, None]:
         if self.exchange.questions.waiting:
             return
         async with aclosing(self.exchange.until_asked()) as events:
@@ -45,21 +92,71 @@ class Begun:
                 yield event
 
     @property
-    def failure(self) -> Failure | None:
+    def _answered(self) -> bool:
+        """Whether the root has answered, instead of a question, a failure or a cancellation."""
+        if self.exchange.questions.waiting or failure_of(self.exchange.reply) is not None:
+            return False
+        status, _ = ending(self.exchange.reply)
+        return status != "cancelled"
+
+    async def _keep(self, *, again: int = 0, answer: str = "", fault: str = "") -> None:
+        """Store what the answer became, for whoever reads the response later."""
+        fields = self.kept or ClientFields()
+        self.kept = replace(fields, again=again or fields.again, answer=answer, fault=fault)
+        await asyncio.to_thread(keep, self.session.journal.parent, self.place.record, self.kept)
+
+    @property
+    def failure(self) -> WorkFailure | None:
         """Why there is no answer, once the events have ended; None if there is one, or a person is asked."""
         if self.exchange.questions.waiting:
             return None
+        if self.fault:
+            return not_in_form(self.fault)
         return failure_of(self.exchange.reply)
+
+    @property
+    def texts(self) -> list[str]:
+        """The root's messages, or the answer alone if the client wants it in a form; and the question in words."""
+        asked = self.asked
+        said, _ = self._said
+        return [*said, asked] if asked else said
+
+    @property
+    def _said(self) -> tuple[list[str], bool]:
+        """What the root said, as much of it as the client wants, and whether something was left out."""
+        said = texts(self.records)
+        if self.terms.form is not None:
+            said = [self.answer] if self.answer else []
+        return clipped(said, self.terms.longest)
+
+    @property
+    def asked(self) -> str:
+        """The question that waits, in words; empty if none does, or the client is asked by calls."""
+        if self.terms.by_call:
+            return ""
+        return question_text(self.session.id, self.start, self.exchange.questions.waiting)
+
+    @property
+    def calls(self) -> list[dict[str, JSON]]:
+        """The calls that the client is to answer."""
+        waiting = self.exchange.questions.waiting
+        return call_items(self.session.id, waiting, by_call=self.terms.by_call)
 
     def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
         """Return the items, the status, and further fields about the end."""
-        items = [message_item(self.place, n, text) for n, text in enumerate(texts(self.records))]
-        waiting = self.exchange.questions.waiting
-        if waiting:
-            items += [question_item(self.session.id, one) for one in waiting]
-            return items, "completed", {}
-        status, ended = ending(self.exchange.reply)
-        return items, status, ended
+        items = [message_item(self.place, n, text) for n, text in enumerate(self.texts)]
+        items += self.calls
+        return items, *self.ending()
+
+    def ending(self) -> tuple[str, dict[str, JSON]]:
+        """Return the status, and further fields about the end."""
+        if self.exchange.questions.waiting:
+            return "completed", {}
+        status, fields = ending(self.exchange.reply)
+        _, cut = self._said
+        if status == "completed" and cut:
+            return "incomplete", {**fields, "incomplete_details": {"reason": "max_output_tokens"}}
+        return status, fields
 
     async def close(self, *, keep: bool) -> None:
         """Release the session. A session that should not be kept is moved to the trash."""
@@ -74,3 +171,10 @@ class Begun:
                 await self.exchange.give_up()
         finally:
             await self.close(keep=keep or not self.told)
+
+
+def not_in_form(fault: str) -> WorkFailure:
+    """The failure of an answer that is not of the form that the client wants. `fault`: why, as a sentence."""
+    return WorkFailure(
+        NOT_IN_FORM, f"The answer is not of the form that was asked for, also the second time. {fault}"
+    )

@@ -17,15 +17,17 @@ from typing import Final
 
 from iact.core.errors import IactError
 from iact.core.ports import JSON
-from iact.faces.failure import CANCELLED, Failure, failure_from
+from iact.faces.asked_text import shown_question
+from iact.faces.failure import CANCELLED, WorkFailure, failure_from
 from iact.faces.http.server import error_fields
 from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
-from iact.faces.responses.output import ResponsePlace, asked_by, question_item, texts
+from iact.faces.responses.output import ResponsePlace, asked_by
 from iact.faces.responses.wire import (
     CompletionMessage,
     CreateCompletion,
     CreateResponse,
+    InputItem,
     InputMessage,
     QuestionAnswer,
 )
@@ -67,18 +69,18 @@ class Chat:
     given: CreateCompletion
     request: CreateResponse
 
-    def failure(self, begun: Begun) -> Failure | None:
+    def failure(self, begun: Begun) -> WorkFailure | None:
         """Why there is no answer, if there is none. This API has no other word for work that a person stopped."""
         if begun.failure is not None or begun.exchange.questions.waiting:
             return begun.failure
-        _, status, _ = begun.output()
+        status, _ = begun.ending()
         if status == "cancelled":
-            return Failure(CANCELLED, begun.exchange.reply.body or "The user stopped the work.")
+            return WorkFailure(CANCELLED, begun.exchange.reply.body or "The user stopped the work.")
         return None
 
     def completion(self, begun: Begun) -> dict[str, JSON]:
         """Return the answer in one piece."""
-        answer = "\n\n".join(texts(begun.records))
+        answer = "\n\n".join(begun.texts)
         calls = _calls(begun)
         self.chats.remember(self.user, self.given.messages, answer, begun.place)
         message: dict[str, JSON] = {"role": "assistant", "content": answer or None, "refusal": None}
@@ -94,12 +96,14 @@ class Chat:
 
     async def stream(self, begun: Begun) -> AsyncGenerator[str, None]:
         """Stream the answer."""
-        text, first = TextStream(), True
+        text, first = TextStream(longest=begun.terms.longest), True
+        # An answer of a certain form is sent when it is known to be of that form.
+        whole = begun.terms.form is not None
         yield self._chunk(begun, {"role": "assistant", "content": ""})
         try:
             async with aclosing(begun.events()) as events:
                 async for event in events:
-                    for piece in text.take(event):
+                    for piece in text.take(event) if not whole else ():
                         if piece is not None:
                             apart = "\n\n" if text.items and first else ""
                             first = False
@@ -115,10 +119,14 @@ class Chat:
             yield f"data: {json.dumps(error_fields(failure), ensure_ascii=False)}\n\n"
             return
 
+        said = [] if whole else [*text.items]
+        for rest in begun.texts if whole else filter(None, [begun.asked]):
+            yield self._chunk(begun, {"content": f"\n\n{rest}" if said else rest})
+            said.append(rest)
         calls = _calls(begun)
         if calls:
             yield self._chunk(begun, {"tool_calls": [{"index": n, **one} for n, one in enumerate(calls)]})
-        self.chats.remember(self.user, self.given.messages, "\n\n".join(text.items), begun.place)
+        self.chats.remember(self.user, self.given.messages, "\n\n".join(said), begun.place)
         yield self._chunk(begun, {}, self._finish(begun))
         options = self.given.stream_options
         if options is not None and options.include_usage:
@@ -136,9 +144,9 @@ class Chat:
         return {"id": identity, "object": kind, "created": int(time.time()), "model": self.given.model}
 
     def _finish(self, begun: Begun) -> str:
-        if begun.exchange.questions.waiting:
+        if begun.calls:
             return "tool_calls"
-        _, status, _ = begun.output()
+        status, _ = begun.ending()
         return "length" if status == "incomplete" else "stop"
 
 
@@ -154,8 +162,7 @@ def _usage(begun: Begun) -> dict[str, JSON]:
 
 def _calls(begun: Begun) -> list[dict[str, JSON]]:
     found: list[dict[str, JSON]] = []
-    for one in begun.exchange.questions.waiting:
-        item = question_item(begun.session.id, one)
+    for item in begun.calls:
         function: dict[str, JSON] = {"name": item["name"], "arguments": item["arguments"]}
         found.append({"id": item["call_id"], "type": "function", "function": function})
     return found
@@ -167,33 +174,47 @@ def _request(
     place: ResponsePlace | None,
     given: CreateCompletion,
 ) -> CreateResponse:
-    if last.role == "tool":
-        answers = []
-        for one in reversed([*before, last]):
-            if one.role != "tool":
-                break
-            answers.append(
-                QuestionAnswer(type="function_call_output", call_id=one.tool_call_id or "", output=one.text)
-            )
+    """The request of a chat as one of Responses."""
+    answers = _answers([*before, last])
+    shown = shown_question(before[-1].text) if before and before[-1].role == "assistant" else None
+    previous: str | None = None
+    items: list[InputItem]
+    instructions = ""
+    if answers:
         previous = asked_by(answers[0].call_id) if place is None else place.id
-        return CreateResponse(
-            model=given.model, input=list(reversed(answers)), previous_response_id=previous, tools=given.tools
-        )
-    if place is not None:
-        return CreateResponse(
-            model=given.model,
-            input=[InputMessage(role="user", content=last.text)],
-            previous_response_id=place.id,
-            tools=given.tools,
-        )
-    instructions = "\n\n".join(one.text for one in before if one.role in ("system", "developer"))
-    spoken = [_spoken(one.role, one.text) for one in before if one.role in ("user", "assistant") and one.text]
+        items = [*answers]
+    elif place is not None or shown is not None:
+        previous = place.id if place is not None else asked_by(shown or "")
+        items = [InputMessage(role="user", content=last.text)]
+    else:
+        instructions = "\n\n".join(one.text for one in before if one.role in ("system", "developer"))
+        spoken = [one for one in before if one.role in ("user", "assistant") and one.text]
+        items = [
+            *(_spoken(one.role, one.text) for one in spoken),
+            InputMessage(role="user", content=last.text),
+        ]
     return CreateResponse(
         model=given.model,
-        input=[*spoken, InputMessage(role="user", content=last.text)],
+        input=items,
         instructions=instructions or None,
-        tools=given.tools,
+        previous_response_id=previous,
+        tools=[*(given.tools or ()), *(given.functions or ())],
+        tool_choice=given.tool_choice if given.tool_choice is not None else given.function_call,
+        text={"format": given.response_format} if given.response_format is not None else None,
+        max_output_tokens=given.max_completion_tokens or given.max_tokens,
     )
+
+
+def _answers(messages: Sequence[CompletionMessage]) -> list[QuestionAnswer]:
+    """The answers to calls at the end of a chat, in their order."""
+    found: list[QuestionAnswer] = []
+    for one in reversed(messages):
+        if one.role != "tool":
+            break
+        found.append(
+            QuestionAnswer(type="function_call_output", call_id=one.tool_call_id or "", output=one.text)
+        )
+    return found[::-1]
 
 
 def _spoken(role: str, text: str) -> InputMessage:

@@ -11,7 +11,7 @@ from iact.faces.responses.wire import CreateCompletion, CreateResponse
 
 _ERRORS = {
     "400": "the request is wrong; the message says where", "401": "nobody that is known", "403": "they may not",
-    "404": "there is no such response", "413": "the request is too large", "503": "the session stopped or can't be opened",
+    "404": "there is no such response or model", "413": "the request is too large", "503": "the session stopped or can't be opened",
 }  # fmt: skip
 
 
@@ -33,6 +33,10 @@ def description() -> dict[str, Any]:
         "paths": {
             "/v1/models": {
                 "get": _operation("List the one model", {"type": "object", "required": ["object", "data"]})
+            },
+            "/v1/models/{name}": {
+                "parameters": [{**identity, "name": "name"}],
+                "get": _operation("The model of a name", {"type": "object", "required": ["id", "object"]}),
             },
             "/v1/responses": {
                 "post": _operation(

@@ -46,6 +46,17 @@ class EventStream:
                     for line in self._closed(place, where, stream.items[place]):
                         yield line
 
+    def message(self, place: int, text: str) -> Iterator[str]:
+        """Yield the events of a message that arrives in one piece."""
+        where: dict[str, JSON] = {
+            "item_id": f"msg_{self._response.id}_{place}",
+            "output_index": place,
+            "content_index": 0,
+        }
+        yield from self._opened(place, where)
+        yield self.event("response.output_text.delta", {**where, "delta": text, "logprobs": []})
+        yield from self._closed(place, where, text)
+
     def item(self, place: int, item: Mapping[str, JSON]) -> Iterator[str]:
         """Yield the events of an item that arrives in one piece."""
         yield self.event("response.output_item.added", {"output_index": place, "item": dict(item)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +17,22 @@ FILE: Final = "responses.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ClientFields:
-    """The stored fields. `previous`: the id of the previous response, as the client sent it."""
+    """The stored fields."""
 
     instructions: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     previous: str | None = None
+    """The id of the previous response, as the client sent it."""
+    by_call: bool = False
+    """Whether the client is asked by calls."""
+    again: int = 0
+    """The record of the message that asked for the answer once more, because it was not of the wanted form."""
+    answer: str = ""
+    """The answer in the form that the client wanted, if it wanted one."""
+    fault: str = ""
+    """Why the answer was not of that form."""
+    longest: int | None = None
+    """The most characters of the answer."""
 
 
 def keep(folder: Path, record: int, given: ClientFields) -> None:
@@ -32,9 +43,7 @@ def keep(folder: Path, record: int, given: ClientFields) -> None:
     """
     if given == ClientFields():
         return
-    line = {
-        "record": record, "instructions": given.instructions, "metadata": dict(given.metadata), "previous": given.previous,
-    }  # fmt: skip
+    line = {"record": record, **asdict(given), "metadata": dict(given.metadata)}
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write(f"{json.dumps(line)}\n")
 
@@ -57,9 +66,20 @@ def _read(line: str, record: int) -> ClientFields | None:
         return None
     if not isinstance(told, dict) or told.get("record") != record:
         return None
-    instructions, metadata, previous = told.get("instructions"), told.get("metadata"), told.get("previous")
+    metadata, again, longest = told.get("metadata"), told.get("again"), told.get("longest")
     return ClientFields(
-        instructions if isinstance(instructions, str) else None,
-        {str(key): str(value) for key, value in metadata.items()} if isinstance(metadata, dict) else {},
-        previous if isinstance(previous, str) else None,
+        instructions=_text(told.get("instructions")),
+        metadata={str(key): str(value) for key, value in metadata.items()}
+        if isinstance(metadata, dict)
+        else {},
+        previous=_text(told.get("previous")),
+        by_call=told.get("by_call") is True,
+        again=again if isinstance(again, int) else 0,
+        answer=_text(told.get("answer")) or "",
+        fault=_text(told.get("fault")) or "",
+        longest=longest if isinstance(longest, int) else None,
     )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,7 +1,8 @@
 """The items of a response, made only from the session's records.
 
 A turn of the root is a message: the whole text if it is the answer, otherwise the text before its first action. A question
-that waits for a person is a call of the function `iact_clearance`, with the whole call as its arguments.
+that waits for a person is a call of the function `iact_clearance`, with the whole call as its arguments, if the client
+declares that function, and otherwise a message.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Final
 
 from iact.core.errors import UsageError
 from iact.core.ports import JSON, Usage
-from iact.core.records.dialogue import Reply, Turn
+from iact.core.records.dialogue import Reply, Say, Turn
 from iact.core.records.record import Record
 from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 from iact.core.session.question_text import about, told
-from iact.faces.failure import Failure, failure_of
+from iact.faces.asked_text import asked_text
+from iact.faces.client_tools import called_tool
+from iact.faces.failure import WorkFailure, failure_of
 from iact.faces.message import question_id
 from iact.faces.root_text import SaidOnce
 
@@ -86,14 +89,46 @@ def question_item(session: str, question: Record) -> dict[str, JSON]:
         "question": told(question), "agent": question.agent, **about(question),
         "answer_with": 'a function_call_output: "allow" or "deny"',
     }  # fmt: skip
+    return _call_item(session, question, QUESTION, arguments)
+
+
+def tool_item(session: str, question: Record) -> dict[str, JSON]:
+    """Return the call of a tool of the client's own."""
+    called = called_tool(question)
+    assert called is not None
+    name, arguments = called
+    return _call_item(session, question, name, dict(arguments))
+
+
+def _call_item(session: str, question: Record, name: str, arguments: Mapping[str, object]) -> dict[str, JSON]:
     return {
         "type": "function_call",
         "id": f"fc_{session}_{question.n}",
         "call_id": question_id(session, question),
-        "name": QUESTION,
+        "name": name,
         "arguments": json.dumps(arguments, ensure_ascii=False),
         "status": "completed",
     }
+
+
+def question_text(session: str, start: Record, waiting: Sequence[Record]) -> str:
+    """The oldest question as a text, for a client that is not asked by calls; empty if none waits.
+
+    `start`: the record of the message or answer that began the response.
+    """
+    questions = [one for one in waiting if called_tool(one) is None]
+    if not questions:
+        return ""
+    later = isinstance(start.content, Say) and start.content.waits
+    return asked_text(session, questions[0], more=len(questions) - 1, later=later)
+
+
+def call_items(session: str, waiting: Sequence[Record], *, by_call: bool) -> list[dict[str, JSON]]:
+    """The calls that a response ends with: those of the client's tools, and questions if it is asked `by_call`."""
+    items = [tool_item(session, one) for one in waiting if called_tool(one) is not None]
+    if by_call:
+        items += [question_item(session, one) for one in waiting if called_tool(one) is None]
+    return items
 
 
 def texts(records: Iterable[Record]) -> list[str]:
@@ -105,6 +140,19 @@ def texts(records: Iterable[Record]) -> list[str]:
         if record.agent == "/" and isinstance(record.content, Turn | Reply)
     ]
     return [text for text in said if text]
+
+
+def clipped(said: Sequence[str], longest: int | None) -> tuple[list[str], bool]:
+    """Messages up to a number of characters in all, and whether something was left out. None: no limit."""
+    if longest is None:
+        return [*said], False
+    left = longest
+    kept = []
+    for text in said:
+        if left > 0:
+            kept.append(text[:left])
+        left -= len(text)
+    return kept, left < 0
 
 
 def reply_of(records: Sequence[Record]) -> Record | None:
@@ -149,7 +197,7 @@ def ending(reply: Record | None) -> tuple[str, dict[str, JSON]]:
             return "failed", told
 
 
-def failed_with(failure: Failure) -> dict[str, JSON]:
+def failed_with(failure: WorkFailure) -> dict[str, JSON]:
     """The error of a failed response."""
     return {"code": failure.kind.code, "message": failure.sentence}
 

@@ -72,7 +72,7 @@ InputItem: TypeAlias = InputMessage | QuestionAnswer | OutputItem
 class CreateResponse(_Given):
     """`POST /v1/responses`."""
 
-    model: str = Field(default="iact", max_length=200)
+    model: str = Field(default="iact", max_length=200, json_schema_extra={"enum": ["iact"]})
     input: Text | list[InputItem]
     instructions: Text | None = None
     previous_response_id: str | None = Field(default=None, max_length=200)
@@ -80,6 +80,9 @@ class CreateResponse(_Given):
     background: bool | None = False
     store: bool | None = True
     tools: list[dict[str, object]] | None = None
+    tool_choice: object = None
+    text: dict[str, object] | None = None
+    max_output_tokens: int | None = Field(default=None, ge=1)
     conversation: str | dict[str, object] | None = None
     prompt: dict[str, object] | None = None
     metadata: (
@@ -118,9 +121,15 @@ class StreamOptions(_Given):
 class CreateCompletion(_Given):
     """`POST /v1/chat/completions`: the whole chat each time, as that API requires."""
 
-    model: str = Field(default="iact", max_length=200)
+    model: str = Field(default="iact", max_length=200, json_schema_extra={"enum": ["iact"]})
     messages: list[CompletionMessage] = Field(min_length=1)
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: int | None = Field(default=1, ge=1, le=1)
     tools: list[dict[str, object]] | None = None
+    tool_choice: object = None
+    functions: list[dict[str, object]] | None = None
+    function_call: object = None
+    response_format: dict[str, object] | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.data_url import read_data_url
 from iact.faces.message import MessageFile, MessagePart
+from iact.faces.responses.given import ClientFields, kept
 from iact.faces.responses.output import ResponsePlace, reply_of
 from iact.faces.responses.wire import (
     InputFile,
@@ -37,6 +39,8 @@ class Stored:
     """Whether no message was sent since."""
     waiting: tuple[Record, ...]
     """The questions that it ended with."""
+    kept: ClientFields
+    """What its client gave beside the message."""
 
     @property
     def reply(self) -> Record | None:
@@ -56,10 +60,12 @@ async def stored(runtime: Runtime, place: ResponsePlace) -> Stored:
         session = await runtime.open(place.session)
         start = next(iter(session.records(place.record - 1)), None)
         if start is not None and start.n == place.record and _begins(start):
+            fields = await asyncio.to_thread(kept, session.journal.parent, place.record)
             behind = session.records(place.record)
-            end = next((at for at, one in enumerate(behind) if _says(one)), None)
+            # The message that asks for the answer once more belongs to the same response.
+            end = next((at for at, one in enumerate(behind) if _says(one) and one.n != fields.again), None)
             records, waiting = _until_asked(session.records()[: start.n], behind[:end])
-            return Stored(session, start, records, end is None, waiting)
+            return Stored(session, start, records, end is None, waiting, fields)
     raise UsageError(f"There is no response {place.id[:150]!r}.")
 
 
@@ -86,7 +92,15 @@ def _until_asked(
     return tuple(records), open_ones.waiting
 
 
-async def continued(runtime: Runtime, place: ResponsePlace) -> Session:
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """A session that a request goes on in. `shown`: the questions that the response before it ended with."""
+
+    session: Session
+    shown: tuple[Record, ...]
+
+
+async def continued(runtime: Runtime, place: ResponsePlace) -> Continued:
     """Open the session to continue a response: its own session, or a fork if another message was sent since.
 
     Raises:
@@ -94,9 +108,10 @@ async def continued(runtime: Runtime, place: ResponsePlace) -> Session:
     """
     found = await stored(runtime, place)
     if found.last:
-        return found.session
+        return Continued(found.session, found.waiting)
     at = found.records[-1].n if found.records else found.start.n
-    return await runtime.open(await runtime.fork(found.session.id, at))
+    forked = await runtime.open(await runtime.fork(found.session.id, at))
+    return Continued(forked, found.waiting)
 
 
 def parts_of(message: InputMessage) -> list[MessagePart]:

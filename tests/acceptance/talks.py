@@ -32,6 +32,8 @@ from mcp import MCPError
 from mcp.client.session import ClientRequestContext
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 from openai import OpenAI
+from openai.types.chat import ChatCompletionToolParam
+from openai.types.responses import FunctionToolParam
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 
@@ -47,6 +49,16 @@ HttpFace: TypeAlias = Literal["wire", "responses", "chat completions", "A2A", "A
 StdioFace: TypeAlias = Literal["ACP", "MCP"]
 HTTP: Final[Sequence[HttpFace]] = get_args(HttpFace)
 STDIO: Final[Sequence[StdioFace]] = get_args(StdioFace)
+
+
+ASKS: Final[FunctionToolParam] = {
+    "type": "function",
+    "name": "iact_clearance",
+    "parameters": {},
+    "strict": False,
+}
+"""The function whose calls ask a person, as a client of Responses declares it."""
+CHAT_ASKS: Final[ChatCompletionToolParam] = {"type": "function", "function": {"name": "iact_clearance"}}
 
 
 class Refused(Exception):
@@ -155,7 +167,9 @@ class Responses(Served):
     def _create(self, given: object) -> str:
         try:
             with OpenAI(base_url=f"{self.faces}/v1", api_key=self.token, max_retries=0) as model:
-                made = model.responses.create(model="iact", input=given, previous_response_id=self.last)  # type: ignore[call-overload]
+                made = model.responses.create(  # type: ignore[call-overload]
+                    model="iact", input=given, previous_response_id=self.last, tools=[ASKS]
+                )
         except openai.APIStatusError as error:
             raise Refused(str(error)) from error
         self.last, self.session = made.id, made.id.split("_")[1]
@@ -182,7 +196,11 @@ class Chat(Served):
     def _complete(self, *new: Mapping[str, object]) -> str:
         try:
             with OpenAI(base_url=f"{self.faces}/v1", api_key=self.token, max_retries=0) as model:
-                made = model.chat.completions.create(model="iact", messages=[*self.messages, *new])  # type: ignore[list-item]
+                made = model.chat.completions.create(
+                    model="iact",
+                    messages=[*self.messages, *new],  # type: ignore[list-item]
+                    tools=[CHAT_ASKS],
+                )
         except openai.APIStatusError as error:
             raise Refused(str(error)) from error
         said = made.choices[0].message

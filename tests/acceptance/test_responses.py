@@ -20,6 +20,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from iact.core.journal import read_journal
 from tests.acceptance.members import token_of, with_people
 from tests.acceptance.product import NO_MODULES, ROOT, Product, kill, until
+from tests.acceptance.talks import ASKS, CHAT_ASKS
 from tests.endpoint import Endpoint, Gate, Reply
 from tests.rounds import rounds
 
@@ -157,7 +158,7 @@ def test_a_question_comes_as_a_function_call_and_its_answer_decides(tmp_path: Pa
         (tmp_path / "policy.toml").write_text(POLICY)
         with serving(product) as url:
             model = client(product, url)
-            asked = model.responses.create(model="iact", input="Write it")
+            asked = model.responses.create(model="iact", input="Write it", tools=[ASKS])
             (call,) = asked.output
             assert call.type == "function_call"
             assert call.name == "iact_clearance"
@@ -171,7 +172,7 @@ def test_a_question_comes_as_a_function_call_and_its_answer_decides(tmp_path: Pa
                     input=[{"type": "function_call_output", "call_id": call.call_id, "output": "maybe"}],
                 )  # fmt: skip
             done = model.responses.create(
-                model="iact", previous_response_id=asked.id,
+                model="iact", previous_response_id=asked.id, tools=[ASKS],
                 input=[{"type": "function_call_output", "call_id": call.call_id, "output": allow}],
             )  # fmt: skip
             assert done.output_text == "Done with it."
@@ -194,7 +195,7 @@ def test_a_client_that_keeps_the_whole_history_answers_a_question(tmp_path: Path
         with serving(product) as url:
             model = client(product, url)
             history: list[object] = [{"role": "user", "content": "Write it"}]
-            asked = model.responses.create(model="iact", input=history)  # type: ignore[arg-type]
+            asked = model.responses.create(model="iact", input=history, tools=[ASKS])  # type: ignore[arg-type]
             (call,) = asked.output
             assert call.type == "function_call"
             answer = {"type": "function_call_output", "call_id": call.call_id, "output": "allow"}
@@ -222,7 +223,7 @@ def test_a_question_comes_as_a_tool_call_of_a_chat(tmp_path: Path, allow: str) -
         with serving(product) as url:
             model = client(product, url)
             chat: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Write it"}]
-            asked = model.chat.completions.create(model="iact", messages=chat).choices[0]
+            asked = model.chat.completions.create(model="iact", messages=chat, tools=[CHAT_ASKS]).choices[0]
             assert asked.finish_reason == "tool_calls"
             assert asked.message.tool_calls
             call = asked.message.tool_calls[0]
@@ -330,11 +331,15 @@ def test_who_may_not_is_refused_and_what_is_wrong_is_said(tmp_path: Path) -> Non
                 model.responses.retrieve("resp_20260101-000000-00000000_1")
             with pytest.raises(openai.NotFoundError, match="no response"):
                 model.responses.create(model="iact", input="On", previous_response_id="resp_../../etc_1")
-            with pytest.raises(openai.BadRequestError, match="Leave out tools"):
-                model.responses.create(
-                    model="iact", input="Go",
-                    tools=[{"type": "function", "name": "f", "parameters": {}, "strict": False}],
-                )  # fmt: skip
+            with pytest.raises(openai.BadRequestError, match="web_search, are modules of iact"):
+                model.responses.create(model="iact", input="Go", tools=[{"type": "web_search"}])
+            with pytest.raises(openai.BadRequestError, match="tool_choice can be auto or none"):
+                model.responses.create(model="iact", input="Go", tool_choice="required")
+            with pytest.raises(openai.NotFoundError, match="no model 'gpt-5' here; there is iact"):
+                model.responses.create(model="gpt-5", input="Go")
+            assert model.models.retrieve("iact").id == "iact"
+            with pytest.raises(openai.NotFoundError, match="there is iact"):
+                model.models.retrieve("gpt-5")
             with pytest.raises(openai.BadRequestError, match="previous_response_id"):
                 model.responses.create(model="iact", input="Go", conversation="conv_1")
             picture = {"type": "input_image", "image_url": "http://127.0.0.1/x.png", "detail": "auto"}
@@ -417,8 +422,9 @@ def test_a_token_may_what_its_scopes_say_and_nobody_sees_what_is_anothers(tmp_pa
             assert model(reader).responses.retrieve(own.id).status == "completed"
             # A quota refuses the next call, and what comes back says so.
             assert product.run("quota", "set", "--user", "bob", "--tokens", "1").status == 0
-            ended = model(bob).responses.create(model="iact", input="More", previous_response_id=own.id)
-            assert ended.status in ("incomplete", "failed")
+            with pytest.raises(openai.RateLimitError) as limited:
+                model(bob).responses.create(model="iact", input="More", previous_response_id=own.id)
+            assert limited.value.code == "insufficient_quota"
             assert product.run("token", "revoke", "of-a-test", "--user", "ada").status == 0
             with pytest.raises(openai.AuthenticationError):
                 model(ada).responses.retrieve(made.id)
@@ -448,7 +454,7 @@ def test_what_is_published_is_what_is_answered(tmp_path: Path) -> None:
             drawn = re.search(r"(\d+) generated", done.stdout)
             assert drawn is not None
             assert int(drawn[1]) > DRAWN
-            assert "Tested: 5\n" in done.stdout
+            assert "Tested: 6\n" in done.stdout
 
 
 def test_the_port_is_a_setting_too(tmp_path: Path) -> None:

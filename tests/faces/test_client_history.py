@@ -11,8 +11,8 @@ from iact.core.records.dialogue import Say
 from iact.core.session.replay import replay
 from iact.core.tree.origin import strange
 from iact.faces.message import say
+from iact.faces.responses.begin import _earlier_and_new
 from iact.faces.responses.chat import Chats
-from iact.faces.responses.routes import _earlier_and_new
 from iact.faces.responses.wire import CompletionMessage, CreateCompletion, InputMessage
 from tests.core.session.fakes import replies, runtime
 

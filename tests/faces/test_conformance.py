@@ -240,11 +240,10 @@ def test_what_a_client_of_openais_can_ask() -> None:
     source += (ROOT / "faces" / "responses" / "routes.py").read_text(encoding="utf-8")
     sent = set(re.findall(r'\.event\("response\.([\w.]+)"', source)) | {"completed", "incomplete", "failed"}
     takes = ({*CreateResponse.model_fields} & {*ResponseCreateParamsBase.__annotations__}) - {
-        "tools",
         "conversation",
         "prompt",
     }
-    chats = ({*CreateCompletion.model_fields} & {*CompletionCreateParamsBase.__annotations__}) - {"tools"}
+    chats = {*CreateCompletion.model_fields} & {*CompletionCreateParamsBase.__annotations__}
     tunes = (
         "moderation", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
         "service_tier", "temperature", "top_logprobs", "top_p",
@@ -269,10 +268,9 @@ def test_what_a_client_of_openais_can_ask() -> None:
         }),
         row("fields of a response's request", ResponseCreateParamsBase.__annotations__, takes, {
             _TUNES: (
-                *tunes, "context_management", "image", "max_output_tokens", "reasoning", "stream_options", "text", "truncation",
+                *tunes, "context_management", "image", "reasoning", "stream_options", "truncation",
             ),
-            "refused: agents work with iact's modules": ("tools",),
-            "no effect, since there are no tools": ("max_tool_calls", "tool_choice"),
+            "no effect: agents decide what they call": ("max_tool_calls",),
             "refused: `previous_response_id` names what is continued": ("conversation",),
             "refused: there are no stored prompts": ("prompt",),
             "there is no more to include": ("include",),
@@ -280,12 +278,9 @@ def test_what_a_client_of_openais_can_ask() -> None:
         }),
         row("fields of a chat's request", CompletionCreateParamsBase.__annotations__, chats, {
             _TUNES: (
-                *tunes, "audio", "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "modalities",
-                "prediction", "presence_penalty", "reasoning_effort", "response_format", "seed", "stop", "verbosity",
-                "web_search_options",
+                *tunes, "audio", "frequency_penalty", "logit_bias", "logprobs", "modalities", "prediction", "presence_penalty",
+                "reasoning_effort", "seed", "stop", "verbosity", "web_search_options",
             ),
-            "refused: agents work with iact's modules": ("tools",),
-            "no effect, since there are no tools": ("function_call", "functions", "tool_choice"),
             "chats can't be retrieved": ("metadata", "store"),
             "the key identifies the user": ("safety_identifier", "user"),
         }),

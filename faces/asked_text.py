@@ -1,0 +1,56 @@
+"""A question to a person as text in a chat, and the answer as a text: for clients that have no other place for them.
+
+A yes is a yes to what was shown. The text ends with the question's id, which names its session, its record and the digest
+of what is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from iact.core.records.record import Record
+from iact.core.session.question_text import told
+from iact.faces.conversation import is_in_words, is_verdict
+from iact.faces.message import question_id
+
+_HOW: Final = 'Answer "allow" or "deny" ("yes" or "no").'
+_HOW_IN_WORDS: Final = "Your next message is the answer."
+_MORE: Final = "{count} more questions wait after this one."
+_ONE_MORE: Final = "One more question waits after this one."
+_LATER: Final = "Your message is read when this is answered."
+
+_SHOWN: Final = re.compile(r"`(call_\S{1,120}_\d{1,9}_[0-9a-f]{16})`\s*\Z")
+_RUNS: Final = re.compile(r"`+")
+_SHORTEST_FENCE: Final = 3
+
+
+def asked_text(session: str, question: Record, *, more: int = 0, later: bool = False) -> str:
+    """Return a question as text in Markdown. `more`: how many wait after it. `later`: a message waits for its answer.
+
+    What is asked about is in a fence that nothing of it can end: it may hold what strangers wrote, and a chat program
+    would show pictures and links.
+    """
+    shown = told(question)
+    longest = max((len(run) for run in _RUNS.findall(shown)), default=0)
+    fence = "`" * max(_SHORTEST_FENCE, longest + 1)
+
+    how = _HOW_IN_WORDS if is_in_words(question) else _HOW
+    sentences = [_LATER] if later else []
+    sentences.append(how)
+    if more:
+        sentences.append(_ONE_MORE if more == 1 else _MORE.format(count=more))
+
+    identity = question_id(session, question)
+    return f"{fence}text\n{shown}\n{fence}\n\n{' '.join(sentences)}\n\n`{identity}`"
+
+
+def shown_question(text: str) -> str | None:
+    """Return the id of the question that a text asks, or None if it asks none."""
+    found = _SHOWN.search(text)
+    return found[1] if found is not None else None
+
+
+def is_answer(question: Record, text: str) -> bool:
+    """Whether a message answers a question. For approvals only a word for yes or no does, or JSON that says it."""
+    return is_in_words(question) or is_verdict(text)
