@@ -36,6 +36,8 @@ class Open(Content):
     """The user's directory in which the session works; "scratch" for a directory of its own."""
     layers: Annotated[Outcome[bool], Since("1.3")] = False
     """Whether agents of intent 0 can run code in a layer over the files that is thrown away."""
+    memory: Annotated[Outcome[bool], Since("1.3")] = True
+    """Whether the session reads and writes the user's memory. A program that speaks for many must not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

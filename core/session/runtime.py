@@ -277,11 +277,13 @@ class Runtime:
         intent: float | str = 1,
         scope: str | None = None,
         workspace: Path | None = None,
+        memory: bool = True,
     ) -> Session:
         """Open a new session (None) or a stored one. A session that is already open is returned as it is.
 
         The options are for new sessions. `intent`: a number from 0 to 2 or the name of a level. `scope`: one of the
         policy's scopes, or several joined by "+". `workspace`: a directory of the user's instead of the session's own.
+        `memory`: whether it reads and writes the user's memory, if there is one.
 
         Raises:
             UsageError: there is no such session, scope, intent or directory.
@@ -298,7 +300,7 @@ class Runtime:
             live = (
                 await self._resume(session_id)
                 if session_id
-                else self._create(intent, scope or self._scope, workspace or self._workspace)
+                else self._create(intent, scope or self._scope, workspace or self._workspace, memory=memory)
             )
             files = await open_files(live, self._services)
             quotas: list[ModelQuota] = [] if self._slots is None else [self._slots.of(live.tree)]
@@ -593,7 +595,7 @@ class Runtime:
             self._statuses.changed(one)
         return done
 
-    def _create(self, intent: float | str, scope: str, workspace: Path | None) -> Live:
+    def _create(self, intent: float | str, scope: str, workspace: Path | None, *, memory: bool) -> Live:
         policy = self._policy(scope)
         granted = level(intent, dict(policy.levels))
         if workspace is not None and not workspace.is_dir():
@@ -615,6 +617,7 @@ class Runtime:
             tail=LAYOUT,
             workspace=str(workspace.resolve()) if workspace is not None else "scratch",
             layers=self._services.open_layer is not None,
+            memory=memory,
         )
         live.record(opened, "/")
         return live

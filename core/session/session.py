@@ -141,7 +141,7 @@ class Session:
         live.on_durable.append(self._log.take)
         self._group: asyncio.TaskGroup | None = None
         self._leaving: asyncio.Task[None] | None = None
-        memory = SessionMemory(live, services.memory)
+        memory = SessionMemory(live, services.memory if live.tree.has_memory else None)
         self._grounding = grounding = Grounding(files.folder)
         self._monitor = Monitor(live, services.authorities)
         waits, seconds = PersonWaits(live), services.authorities.seconds

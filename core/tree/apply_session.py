@@ -36,6 +36,7 @@ def open_session(tree: Tree, record: Record, opened: Open) -> None:
     tree.session = opened.session
     tree.workspace = opened.workspace
     tree.layers = opened.layers
+    tree.has_memory = opened.memory
     tree.layout = opened.tail
     tree.bounds = opened.bounds
     tree.grant = Grant.of(opened.grant)

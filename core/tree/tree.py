@@ -128,6 +128,8 @@ class Tree:
         self.live = LiveFolder()
         self.session = ""
         self.workspace = "scratch"
+        self.has_memory = True
+        """Whether the session was begun with the user's memory."""
         self.layers = False
         """Whether agents of intent 0 may run code in a layer over the files, where one can be (`has_layers`)."""
         self.layout: Layout = "whole"
@@ -167,7 +169,7 @@ class Tree:
     @property
     def remembers(self) -> bool:
         """Whether the session brings statements to memory, and may be told some."""
-        return not self.memory_off
+        return self.has_memory and not self.memory_off
 
     def wake(self, agent: Agent) -> None:
         """Mark an agent as active: it has a message to answer."""

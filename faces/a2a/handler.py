@@ -44,7 +44,7 @@ from a2a.utils.errors import (
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from iact.accounts.rights import Right
+from iact.accounts.rights import Principal, Right
 from iact.core.errors import IactError, UsageError
 from iact.core.records.dialogue import Turn
 from iact.core.session.events import RecordAppended
@@ -55,7 +55,7 @@ from iact.faces.a2a import said
 from iact.faces.a2a.listing import history, page_of
 from iact.faces.a2a.tasks import ENDED, TaskWords
 from iact.faces.conversation import Exchange, SpokenTurn, turn_of
-from iact.faces.http.access import Access
+from iact.faces.http.access import Access, remembers
 
 REQUEST: Final = "iact.request"
 """The key of the request in a call's context."""
@@ -111,7 +111,8 @@ class SessionTasks(RequestHandler):
             return await _answered(runtime, message)
         text = said.words_of(message)
         if not message.context_id:
-            session = await runtime.open()
+            who = await self._principal(context, "change")
+            session = await runtime.open(memory=remembers(who))
             await said.hand_over(session, message)
             return SpokenTurn(session, await session.say(text))
         if not runtime.store.holds(message.context_id):
@@ -222,10 +223,10 @@ class SessionTasks(RequestHandler):
             _LOG.exception("a request by A2A met a bug")
             raise InternalError("The server met a bug of its own; its log says more.") from error
 
-    async def _principal(self, context: ServerCallContext, right: Right) -> None:
+    async def _principal(self, context: ServerCallContext, right: Right) -> Principal:
         request = context.state[REQUEST]
         assert isinstance(request, Request)
-        await self._access.principal(request, right)
+        return await self._access.principal(request, right)
 
 
 def _must_rest(session: Session) -> None:

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from iact.core.errors import UsageError
 from iact.faces.failure import INVALID, failure_from
-from iact.faces.http.access import Access, body_of
+from iact.faces.http.access import Access, body_of, remembers
 from iact.faces.http.server import error_response, failure_response, not_installed
 from iact.faces.http.stream import EventResponse
 
@@ -48,7 +48,7 @@ def routes(access: Access) -> Sequence[BaseRoute]:
         async with AsyncExitStack() as stack:
             runtime = await stack.enter_async_context(access.runtime(who))
             try:
-                exchange = await begin(runtime, given)
+                exchange = await begin(runtime, given, memory=remembers(who))
             except UsageError as error:
                 return failure_response(failure_from(error))
             begun = Run(given, exchange, stack.pop_all())

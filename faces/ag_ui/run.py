@@ -146,8 +146,8 @@ def ended(
     )
 
 
-async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
-    """Start a run: send its message, or answer the questions of the previous run.
+async def begin(runtime: Runtime, given: RunAgentInput, *, memory: bool = True) -> Exchange:
+    """Start a run: send its message, or answer the questions of the previous run. `memory`: whether a new session has one.
 
     Raises:
         UsageError: the run is invalid; the message says why.
@@ -173,7 +173,7 @@ async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
     offered = heard.tools(given)
     told = told_tools(offered)
     names = [one.name for one in offered]
-    session = await runtime.open() if place is None else await heard.opened(runtime, place)
+    session = await (runtime.open(memory=memory) if place is None else heard.opened(runtime, place))
     if told and tuple(names) != session.state.tools:
         said = [told, *said]
     return Exchange(session, await say(session, said, tools=names, history=earlier))

@@ -10,8 +10,19 @@ from typing import Final, Protocol
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from iact.accounts.rights import Principal, Right, may, refusal
+from iact.accounts.rights import LOCAL, Principal, Right, may, refusal
 from iact.core.session.runtime import Runtime
+
+
+def remembers(who: Principal, *, apart: bool = False) -> bool:
+    """Whether a session that this sender begins reads and writes memory.
+
+    The memory is that of an account, which has tokens of its own. The server's own key is that of all
+    programs, which many people may use: what one of them says must not reach another. `apart`: the request says
+    itself that it speaks for somebody else, or wants nothing to be kept.
+    """
+    return who.user != LOCAL.user and not apart
+
 
 MAX_BODY: Final = 32 << 20
 """The maximum number of bytes of a request."""

@@ -83,10 +83,12 @@ TOOL: Final = Tool(
 
 @dataclass(frozen=True, slots=True)
 class NewSessions:
-    """The intent and scope of sessions that clients start. No argument of the tool can change them."""
+    """The terms of sessions that clients start. No argument of the tool can change them."""
 
     intent: str = "1"
     scope: str | None = None
+    memory: bool = True
+    """Whether they read and write the user's memory."""
 
 
 def modern(context: ServerRequestContext[None]) -> bool:
@@ -116,7 +118,7 @@ async def speak(runtime: Runtime, arguments: Mapping[str, object], new: NewSessi
     way = next((one for one in WAYS if one == mode), None)
     if way is None:
         raise UsageError(f"There is no mode {str(mode)[:100]!r}; there are {', '.join(WAYS)}.")
-    session = await runtime.open(identity or None, intent=new.intent, scope=new.scope)
+    session = await runtime.open(identity or None, intent=new.intent, scope=new.scope, memory=new.memory)
     return SpokenTurn(session, await session.say(task, mode=way))
 
 

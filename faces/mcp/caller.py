@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from iact.accounts.rights import Principal, Right, may, refusal
 from iact.core.session.runtime import Runtime
-from iact.faces.http.access import Access
+from iact.faces.http.access import Access, remembers
 
 PRINCIPAL: Final = "iact.principal"
 """The key of the sender in a request's scope."""
@@ -24,6 +24,10 @@ class Callers(Protocol):
 
     def may(self, context: ServerRequestContext[None], right: Right) -> bool:
         """Whether the sender of a request has a right."""
+        ...
+
+    def remembers(self, context: ServerRequestContext[None]) -> bool:
+        """Whether a session that the sender of a request begins reads and writes memory."""
         ...
 
     def runtime(
@@ -48,6 +52,10 @@ class OneCaller:
         """See `Callers.may`."""
         return True
 
+    def remembers(self, context: ServerRequestContext[None]) -> bool:
+        """See `Callers.remembers`. The memory is that of the user who started the process."""
+        return True
+
     @asynccontextmanager
     async def runtime(self, context: ServerRequestContext[None], right: Right) -> AsyncIterator[Runtime]:
         """See `Callers.runtime`."""
@@ -63,6 +71,10 @@ class CallersByHTTP:
     def may(self, context: ServerRequestContext[None], right: Right) -> bool:
         """See `Callers.may`."""
         return may(_principal(context), right, "owner")
+
+    def remembers(self, context: ServerRequestContext[None]) -> bool:
+        """See `Callers.remembers`."""
+        return remembers(_principal(context))
 
     @asynccontextmanager
     async def runtime(self, context: ServerRequestContext[None], right: Right) -> AsyncIterator[Runtime]:

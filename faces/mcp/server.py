@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Final, TypeVar
 
@@ -51,13 +52,14 @@ def mcp_server(callers: Callers, new: ask.NewSessions) -> Server[None]:
         if params.name != ask.NAME:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}; there is {ask.NAME}.")
         clears = callers.may(context, "clear")
+        terms = replace(new, memory=callers.remembers(context))
         if params.input_responses and not clears:
             raise MCPError(INVALID_REQUEST, refusal("clear"))
         try:
             async with callers.runtime(context, "change") as runtime:
                 if ask.modern(context) and tasks.knows_tasks(context.session.client_capabilities):
-                    return tasks.created(await ask.speak(runtime, params.arguments or {}, new))
-                return await ask.follow(context, runtime, params, new, clears=clears)
+                    return tasks.created(await ask.speak(runtime, params.arguments or {}, terms))
+                return await ask.follow(context, runtime, params, terms, clears=clears)
         except IactError as error:
             return ask.told(str(error))
 

@@ -19,7 +19,7 @@ from iact.core.session.session import Session
 from iact.faces.asked_text import is_answer
 from iact.faces.client_tools import called_tool
 from iact.faces.conversation import ClientAnswer, Exchange, answer, answer_to
-from iact.faces.http.access import Access
+from iact.faces.http.access import Access, remembers
 from iact.faces.message import question_of, say
 from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
@@ -75,7 +75,12 @@ async def begin(
         if continued is None and not heard.messages:
             raise UsageError(_NO_MESSAGE)
 
-        session = continued.session if continued is not None else await runtime.open()
+        apart = bool(given.user or given.safety_identifier) or given.store is False
+        session = (
+            continued.session
+            if continued is not None
+            else await runtime.open(memory=remembers(who, apart=apart))
+        )
         text = heard.text if continued is not None and not heard.answers else None
         asked = _asked_in_words(continued, text) if continued is not None else None
         start: Record | None = None

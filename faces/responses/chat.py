@@ -202,6 +202,9 @@ def _request(
         tool_choice=given.tool_choice if given.tool_choice is not None else given.function_call,
         text={"format": given.response_format} if given.response_format is not None else None,
         max_output_tokens=given.max_completion_tokens or given.max_tokens,
+        store=given.store,
+        user=given.user,
+        safety_identifier=given.safety_identifier,
     )
 
 

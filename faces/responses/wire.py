@@ -83,6 +83,8 @@ class CreateResponse(_Given):
     tool_choice: object = None
     text: dict[str, object] | None = None
     max_output_tokens: int | None = Field(default=None, ge=1)
+    user: str | None = Field(default=None, max_length=500)
+    safety_identifier: str | None = Field(default=None, max_length=500)
     conversation: str | dict[str, object] | None = None
     prompt: dict[str, object] | None = None
     metadata: (
@@ -133,3 +135,6 @@ class CreateCompletion(_Given):
     response_format: dict[str, object] | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
+    store: bool | None = None
+    user: str | None = Field(default=None, max_length=500)
+    safety_identifier: str | None = Field(default=None, max_length=500)

@@ -137,13 +137,42 @@ async def test_a_call_that_needs_approval_is_asked_of_the_clients_user(
     assert (said.text("by"), said.fields["allow"]) == ("user", answer is YES)
 
 
-async def test_a_client_that_can_ask_nobody_gets_a_no_when_the_time_is_over(stage: Stage) -> None:
-    endpoint = stage.endpoint({"/": [MAKE, "Over."]})
-    product = asking(stage.product(endpoint, IACT_CLEARANCE_SECONDS="1"))
+async def test_a_client_that_can_ask_nobody_gets_a_no_at_once_and_reads_why(stage: Stage) -> None:
+    product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]})))
     async with connected(product) as on:
-        assert words(await on.client.call_tool("iact_ask", {"task": "Make it."})) == "Over."
+        result = await on.client.call_tool("iact_ask", {"task": "Make it."})
+    answer, why, *_ = [one.text for one in result.content if isinstance(one, TextContent)]
+    assert answer == "Over."
+    assert why.startswith(
+        "This client can't ask its user, so this was denied: / asks to run shell.run (impact 1)."
+    )
+    assert f"iact run --session {session_of(result)} TEXT" in why
     assert not made(product)
-    assert [one.text("by") for one in records(product, "clearance") if one.text("op") == "answer"] == ["time"]
+    assert [one.text("by") for one in records(product, "clearance") if one.text("op") == "answer"] == ["user"]
+
+
+async def test_a_client_that_can_ask_nobody_reads_what_the_policy_holds(stage: Stage) -> None:
+    product = asking(stage.product(stage.endpoint({"/": [MAKE]})))
+    policy = product.data / "policy.toml"
+    holds = '\n[[scope.default.nobody]]\nfunction = "shell.*"\nthen = "hold"\n'
+    policy.write_text(policy.read_text(encoding="utf-8") + holds, encoding="utf-8")
+    async with connected(product) as on:
+        result = await on.client.call_tool("iact_ask", {"task": "Make it."})
+        assert result.structured_content is not None
+        assert (result.structured_content["status"], result.is_error) == ("waiting", False)
+        (asked,) = [one for one in records(product, "clearance") if one.text("op") == "ask"]
+        assert f"iact clear {asked.n} --session {session_of(result)}" in words(result)
+    assert not made(product)
+
+
+async def test_a_task_of_a_client_that_can_ask_nobody_gets_a_no(stage: Stage) -> None:
+    product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]})))
+    async with connected(product, extensions=[Tasks()]) as on:
+        created = await on.begin(task="Make it.")
+        done = await on.until(created.task_id, "completed")
+    assert done.result is not None
+    assert words(done.result) == "Over."
+    assert not made(product)
 
 
 @pytest.mark.parametrize("answer", [YES, NO])

@@ -274,15 +274,14 @@ def test_what_a_client_of_openais_can_ask() -> None:
             "refused: `previous_response_id` names what is continued": ("conversation",),
             "refused: there are no stored prompts": ("prompt",),
             "there is no more to include": ("include",),
-            "the key identifies the user": ("access_programs", "safety_identifier", "user"),
+            "the key identifies the user": ("access_programs",),
         }),
         row("fields of a chat's request", CompletionCreateParamsBase.__annotations__, chats, {
             _TUNES: (
                 *tunes, "audio", "frequency_penalty", "logit_bias", "logprobs", "modalities", "prediction", "presence_penalty",
                 "reasoning_effort", "seed", "stop", "verbosity", "web_search_options",
             ),
-            "chats can't be retrieved": ("metadata", "store"),
-            "the key identifies the user": ("safety_identifier", "user"),
+            "chats can't be retrieved": ("metadata",),
         }),
         row("events of a stream, `response.…`", events, sent, {
             "for tools that OpenAI runs": tuple(sorted(one for one in events if re.match(

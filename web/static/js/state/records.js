@@ -884,6 +884,7 @@
  * @property {"whole"|"changes"} [tail] How contexts end: each with the agent's whole state, or with what has changed of it.
  * @property {string} workspace The user's directory in which the session works; "scratch" for a directory of its own.
  * @property {boolean} [layers] Whether agents of intent 0 can run code in a layer over the files that is thrown away.
+ * @property {boolean} [memory] Whether the session reads and writes the user's memory. A program that speaks for many must not.
  *
  * A version of a module is available, or the module is gone. The body is its manifest as JSON, or the reason.
  * @typedef {object} ModuleRecord
