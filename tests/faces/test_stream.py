@@ -10,6 +10,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
+from iact.faces.http import stream
 from iact.faces.http.stream import EventResponse
 
 _SCOPES: Final = {
@@ -78,3 +79,31 @@ async def test_one_that_is_told_to_its_end_ends_once() -> None:
 
     await EventResponse(held.lines(), held.end)(_SCOPES["new"], receive, send)
     assert held.happened == ["begun", "closed", "ended"]
+
+
+async def test_a_comment_is_sent_while_no_event_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy would end a connection on which nothing comes, and that would end the work."""
+    monkeypatch.setattr(stream, "SILENCE", 0.001)
+    commented = asyncio.Event()
+    bodies: list[bytes] = []
+
+    async def lines() -> AsyncGenerator[str, None]:
+        yield "data: 1\n\n"
+        await commented.wait()
+        yield "data: 2\n\n"
+
+    async def send(message: Message) -> None:
+        bodies.append(message.get("body", b""))
+        if bodies[-1].startswith(b":"):
+            commented.set()
+
+    async def receive() -> Message:
+        raise AssertionError("a server of 2.4 tells by an error")
+
+    async def end() -> None:
+        bodies.append(b"ended")
+
+    await EventResponse(lines(), end)(_SCOPES["new"], receive, send)
+    events = [one for one in bodies if one and not one.startswith(b":")]
+    assert events == [b"data: 1\n\n", b"data: 2\n\n", b"ended"]
+    assert all(one.endswith(b"\n\n") for one in bodies if one.startswith(b":"))
