@@ -100,7 +100,7 @@ class Begun:
         return status != "cancelled"
 
     async def _keep(self, *, again: int = 0, answer: str = "", fault: str = "") -> None:
-        """Store what the answer became, for whoever reads the response later."""
+        """Store what the answer became, so that the response can be read later."""
         fields = self.kept or ClientFields()
         self.kept = replace(fields, again=again or fields.again, answer=answer, fault=fault)
         await asyncio.to_thread(keep, self.session.journal.parent, self.place.record, self.kept)

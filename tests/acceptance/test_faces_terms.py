@@ -14,7 +14,7 @@ from typing import Final
 import openai
 import pytest
 from openai import OpenAI
-from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from openai.types.chat import ChatCompletion, ChatCompletionMessageParam, ChatCompletionToolParam
 from openai.types.responses import FunctionToolParam
 from pydantic import BaseModel
 
@@ -93,11 +93,10 @@ def test_a_tool_of_the_program_is_called_through_a_chat(tmp_path: Path, streams:
         chat: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Weather in Bonn?"}]
         if streams:
             with model.chat.completions.stream(model="iact", messages=chat, tools=[CHAT_WEATHER]) as stream:
-                choice = stream.get_final_completion().choices[0]
+                made: ChatCompletion = stream.get_final_completion()
         else:
-            choice = model.chat.completions.create(model="iact", messages=chat, tools=[CHAT_WEATHER]).choices[
-                0
-            ]
+            made = model.chat.completions.create(model="iact", messages=chat, tools=[CHAT_WEATHER])
+        choice = made.choices[0]
         assert choice.finish_reason == "tool_calls"
         assert choice.message.tool_calls is not None
         call = choice.message.tool_calls[0]
