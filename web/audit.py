@@ -211,6 +211,24 @@ def _skill_file(file: SkillFile, *, replaces: bool) -> Markup:
     )
 
 
+def _step_for_person_html(asked: FormAsk) -> Markup:
+    """A step of a plan that is the person's, or a result that they are to accept."""
+    lead = html('<span class="t">The plan gives you this step:</span>')
+    then = html(
+        '<span class="t">What you enter is the result of the step, and the plan goes on with it.</span>'
+    )
+    if asked.accepts:
+        lead = html('<span class="t">A step of the plan gave this; it counts only if you accept it:</span>')
+        then = html('<span class="t">What you enter is told to the model that makes it again.</span>')
+    return html(
+        '<section class="card asked"><div class="card-body"><p class="why">{}</p><blockquote class="foreign">{}</blockquote>'
+        '<p class="why">{}</p></div></section>',
+        lead,
+        joined(html("<p>{}</p>", in_full(line)) for line in asked.message.splitlines()),
+        then,
+    )
+
+
 def form_question_html(asked: FormAsk) -> Markup:
     """A module's question to a person, quoted, with the fields to fill in; or the skill that an agent offers."""
     if asked.skill is not None:
@@ -232,6 +250,8 @@ def form_question_html(asked: FormAsk) -> Markup:
             '<p class="why"><span class="t">Your answer goes to this agent, which then goes on.</span></p></div></section>',
             joined(html("<p>{}</p>", in_full(line)) for line in asked.message.splitlines()),
         )
+    if asked.by_plan:
+        return _step_for_person_html(asked)
     return html(
         '<section class="card asked"><header><span class="function">{function}</span> '
         '<span class="badge strange t">from outside</span></header><div class="card-body">'

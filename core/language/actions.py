@@ -371,6 +371,14 @@ ANSWER: Final = ActionSpec(
     core=True,
 )
 
+PERSON: Final = ActionSpec(
+    name="PERSON",
+    summary="Ask the person to do a step of a plan, or to accept what one gave.",
+    parameters=_schema(["task"], task=_TEXT, result=_TEXT),
+    core=True,
+)
+"""What a plan does for its steps that are a person's. Agents can't write it, so it is not among `CORE_ACTIONS`."""
+
 CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
     spec.name: spec
     for spec in (

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from iact.core.plan.model import PlanExtension, PlanVersion
 from iact.core.plan.protocol import Firing, PlanQuestion
 from iact.core.plan.state import NodeChange
+from iact.core.ports import JSON
 
 
 class StopFiring(NamedTuple):
@@ -38,6 +39,17 @@ class AskPerson(NamedTuple):
 
     node: str
     question: str
+
+
+class AskAcceptance(NamedTuple):
+    """Ask the person whether they accept a step's output, as its contract demands. The answer must be reported.
+
+    `question`: what they are to judge; empty: only whether it is right.
+    """
+
+    node: str
+    question: str
+    output: JSON
 
 
 class TakeOverCopy(NamedTuple):
@@ -118,6 +130,7 @@ Command = (
     | TellAgent
     | TakeReply
     | AskPerson
+    | AskAcceptance
     | AskModel
     | StopAsking
     | PlanNotice

@@ -57,14 +57,19 @@ def violation(contract: Contract, success: StepSuccess) -> str | None:
 
 
 def passed_by(contract: Contract) -> str:
-    """The kinds of rules that passed an output, strongest last: "syntactic", or "syntactic+judged"."""
+    """The kinds of rules that passed an output, strongest last: "syntactic", or "syntactic+judged".
+
+    "accepted" is a person's word, which takes the place of a model's.
+    """
     if contract is NO_ERROR:
         return "no_error"
-    return (
-        "judged"
-        if contract.judgement and _only_judged(contract)
-        else ("syntactic+judged" if contract.judgement else "syntactic")
-    )
+
+    kinds = ["syntactic"] if _has_rules(contract) else []
+    if contract.by:
+        kinds.append("accepted")
+    elif contract.judgement:
+        kinds.append("judged")
+    return "+".join(kinds) or "syntactic"
 
 
 def is_empty(output: JSON) -> bool:
@@ -89,12 +94,13 @@ def compiled(pattern: str) -> Pattern:
     return Pattern(pattern)
 
 
-def _only_judged(contract: Contract) -> bool:
+def _has_rules(contract: Contract) -> bool:
+    """Whether code checks anything of it."""
     return (
-        contract.schema is None
-        and contract.pattern is None
-        and not contract.non_empty
-        and contract.exit_status is None
+        contract.schema is not None
+        or contract.pattern is not None
+        or contract.non_empty
+        or contract.exit_status is not None
     )
 
 

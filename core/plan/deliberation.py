@@ -159,7 +159,9 @@ class Deliberation:
         rung = run.ladder.attempt_patch(node)
         if isinstance(rung, Exhausted):
             return
-        if not run.mode.patches or not run.affordable:
+        # What a person is to do or to accept, no model does in their place.
+        a_persons = state.nodes[node].node.kind == "person" or node in run.unanswered
+        if a_persons or not run.mode.patches or not run.affordable:
             run.ladder.give_up(node)
             return
         if run.follows_1_3:

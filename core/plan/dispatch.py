@@ -77,7 +77,7 @@ class Dispatch:
         record.arguments = attempt.arguments
         self.limit(node.id, self.time_limit(node))
         inputs = {}
-        if node.kind == "agent":
+        if node.kind in ("agent", "person"):
             inputs = {one: state.outputs[one] for one in node.dependencies if one in state.outputs}
         labels = state.labels_of(node.id) if node.refs else ()
         run.out.append(
@@ -85,6 +85,8 @@ class Dispatch:
                 state.plan.id, record.version, node, record.attempts, attempt.arguments, labels, inputs, attempt.race
             )
         )  # fmt: skip
+        if node.kind == "person" and record.state == "running":
+            run.emit(node.id, "needs_human")
 
     def take_up(self, node: str) -> None:
         """Wait for the outcome of an attempt from an earlier run that is still in progress outside."""
@@ -190,9 +192,9 @@ class Dispatch:
 
         A tool's time only begins when its module has the call, after everything that the call may wait for. The code
         that fires it therefore keeps its limit, and reports `timeout` if it took longer. An agent is at work from its
-        firing on.
+        firing on. A person has the time that the step allows them, which is kept where they are asked.
         """
-        if node.kind == "tool":
+        if node.kind in ("tool", "person"):
             return NEVER
         limit = node.timeout if node.timeout is not None else self._run.limits.node_timeout
         return limit if limit is not None else NEVER

@@ -76,6 +76,8 @@ class Attempt:
     ending: Literal["", "timeout", "stopped"] = ""
     judging: int = 0
     kept: StepSuccess | None = None
+    shown: StepSuccess | None = None
+    """Its result, while a person is asked whether they accept it."""
     questions: int = 0
     """How often its agent has asked something."""
 
@@ -148,6 +150,8 @@ class Execution:
         """Those of them that a person wrote."""
         self.unneeded: set[str] = set()
         """Steps that an observer cancelled, because nobody needed them any more."""
+        self.unanswered: set[str] = set()
+        """Steps that nobody was there to do, or whose results nobody was there to accept."""
         self.effects: set[str] = set()
         """Calls that changed something, or may have, by step."""
         self.no_new_plan = False
@@ -329,6 +333,10 @@ class Execution:
         for one in self.state.work_in(*NOT_STARTED, "failed_retryable"):
             if self.state.nodes[one].state not in TERMINAL:
                 self.emit(one, "concluded", detail=reason)
+        # A person's work does not go on by itself: nothing is lost if they are not asked any more.
+        for one in self.state.work_in("waiting_human"):
+            if self.state.nodes[one].node.kind == "person":
+                self.emit(one, "concluded", detail=reason)
 
     def leave(self, way: WayOut) -> None:
         """End the plan with what a model says instead of naming steps."""
@@ -388,9 +396,10 @@ class Execution:
         return self.catalogue.of_call(node.call, arguments)
 
     def impact_of(self, node: PlanNode, arguments: Mapping[str, JSON]) -> float:
-        """The impact that an attempt can have. An agent counts as writing, unless the plan declares otherwise."""
+        """The impact that an attempt can have. An agent or a person counts as writing, unless the plan declares
+        otherwise."""
         info = self.info_of(node, arguments)
-        claimed = 1 if node.kind == "agent" and node.impact is None else 0
+        claimed = 1 if node.kind != "tool" and node.impact is None else 0
         return max(claimed, effective_impact(node, info, self.catalogue))
 
     def infos(self) -> Sequence[FunctionInfo]:

@@ -90,6 +90,8 @@ class ContractForm(_Form):
     non_empty: bool = False
     exit_status: int | None = None
     judgement: str | None = None
+    by: Literal["person"] | None = None
+    """Who must accept the output, besides the rules."""
 
 
 class StepForm(_Form):
@@ -97,6 +99,8 @@ class StepForm(_Form):
     call: str = ""
     agent: str = ""
     task: str = ""
+    by: Literal["person"] | None = None
+    """Who does it, if neither a function nor an agent does."""
     role: str = ""
     params: dict[str, JsonValue] = {}
     refs: dict[str, RefForm] = {}
@@ -280,6 +284,11 @@ def read_plan(text: str, *, id: str, exact: bool = False) -> PlanGraph:
         PlanError: names the place that is wrong.
     """
     form = read_form(text, exact=exact)
+    if form.contract is not None and form.contract.by:
+        raise PlanError(
+            "a person accepts the result of a step, not of a whole plan; put `by: person` into the contract of the step "
+            "that gives the result"
+        )
     return make_plan(
         id,
         (node_of(step) for step in form.steps),
@@ -299,8 +308,10 @@ def node_of(step: StepForm) -> PlanNode:
     """Return the node that a step describes.
 
     Raises:
-        PlanError: it is neither a call nor a task for an agent, or both.
+        PlanError: it is not exactly one of a call, a task for an agent and a task for a person.
     """
+    if step.by:
+        return _node_of_person(step)
     if bool(step.call) == bool(step.agent):
         raise PlanError(
             f"step {step.id!r} needs either `call:` (a function) or `agent:` (a name) with `task:`, not both or none"
@@ -337,6 +348,36 @@ def node_of(step: StepForm) -> PlanNode:
     )
 
 
+def _node_of_person(step: StepForm) -> PlanNode:
+    """Return the node of a step that the person does.
+
+    Raises:
+        PlanError: it says more than what the person is to do.
+    """
+    if step.call or step.agent:
+        raise PlanError(
+            f"step {step.id!r} is `by: person`, so it has neither `call:` nor `agent:`; say in `task:` what is to be done"
+        )
+    if not step.task:
+        raise PlanError(f"step {step.id!r} is `by: person` without a `task:`; say what they are to do")
+    if step.contract is not None and step.contract.by:
+        raise PlanError(
+            f"step {step.id!r} is done by the person, who need not accept it as well; take `by` out of its contract"
+        )
+    return PlanNode(
+        id=step.id,
+        kind="person",
+        task=step.task,
+        params=cast(Mapping[str, JSON], step.params),
+        refs={name: Ref(ref.step, ref.field, ref.template) for name, ref in step.refs.items()},
+        after=tuple(dict.fromkeys(step.after)),
+        join=step.join,
+        timeout=step.timeout,
+        contract=contract_of(step.contract),
+        spawned_by=step.replaces,
+    )
+
+
 def contract_of(form: ContractForm | None) -> Contract:
     """Return the contract that a form describes, or the default contract, which only requires no error."""
     if form is None:
@@ -347,6 +388,7 @@ def contract_of(form: ContractForm | None) -> Contract:
         form.non_empty,
         form.exit_status,
         form.judgement,
+        form.by or "",
     )
 
 
@@ -354,8 +396,7 @@ def step_of(node: PlanNode) -> dict[str, JSON]:
     """Return a tool or agent node in the form of a step, without defaults."""
     out = node_to_json(node)
     del out["kind"]
-    if node.kind == "agent":
-        out["agent"] = out.pop("call")
+    _name_worker(node, out)
     if isinstance(rules := out.get("contract"), dict):
         out["contract"] = {"regex" if name == "pattern" else name: rule for name, rule in rules.items()}
     for name in ("endpoint", "spawned_by"):
@@ -377,13 +418,21 @@ def _written(node: PlanNode) -> JSON:
         for name, value in node_to_json(node).items()
         if name not in ("kind", "spawned_by", "endpoint")
     }
-    if node.kind == "agent":
-        data["agent"] = data.pop("call")
+    _name_worker(node, data)
     contract = data.pop("contract", None)
     if isinstance(contract, dict):
         words = {"pattern": "regex"}
         data["contract"] = {words.get(name, name): value for name, value in contract.items()}
     return data
+
+
+def _name_worker(node: PlanNode, data: dict[str, JSON]) -> None:
+    """Say who does a step with the key of its form."""
+    match node.kind:
+        case "agent":
+            data["agent"] = data.pop("call")
+        case "person":
+            data["by"] = "person"
 
 
 # --- the journal form of events -----------------------------------------------------------------

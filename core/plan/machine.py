@@ -22,6 +22,7 @@ from iact.core.plan.admission import NOT_STARTED
 from iact.core.plan.asking import asked
 from iact.core.plan.briefing import NOTHING, Briefing
 from iact.core.plan.commands import (
+    AskAcceptance,
     AskModel,
     AskPerson,
     Command,
@@ -60,6 +61,8 @@ from iact.core.ports import JSON
 _PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
 _QUESTIONS: Final = 3
 """How often the agent of one step may ask something; what it asks after that is its result."""
+_NOT_ACCEPTED: Final = "The user did not accept the result."
+_NOBODY_ACCEPTED: Final = "Nobody was there to accept the result."
 _SAID: Final = 1000
 """The most characters quoted of an output that broke its contract, for the model that repairs the step."""
 
@@ -242,6 +245,8 @@ class PlanMachine:
         """End an attempt. None: it was stopped before it had an outcome."""
         self.run.at = at
         attempt = self.run.attempts[node]
+        if attempt.node.kind == "person" and self.run.state.nodes[node].state == "waiting_human":
+            self.run.emit(node, "approved" if isinstance(outcome, StepSuccess) else "denied")
         found = self._overtime(attempt) if outcome is None else self._kept(attempt, outcome)
         if found is not None:
             self._settle_attempt(attempt, found)
@@ -364,12 +369,50 @@ class PlanMachine:
         broken = contracts.violation(contract, outcome)
         if broken is not None:
             return StepFailure("contract", f"{broken}{_said(outcome)}", outcome.exit_status, outcome.tokens)
-        if contract.judgement is None:
+        if contract.judgement is None and not contract.by:
             return outcome
         if attempt.ending:
             return self._overtime(attempt)
+        if contract.by:
+            self._ask_acceptance(attempt, outcome)
+            return None
         self._think(_Thought(self._judge(attempt, outcome), judges=attempt.node.id))
         return None
+
+    def _ask_acceptance(self, attempt: Attempt, outcome: StepSuccess) -> None:
+        """Ask the person whether they accept an output. They have all the time that they want."""
+        node = attempt.node
+        attempt.shown = outcome
+        self.run.emit(node.id, "needs_human")
+        self._dispatch.limit(node.id, NEVER)
+        self._held.add(node.id)
+        self.run.out.append(AskAcceptance(node.id, node.contract.judgement or "", outcome.output))
+
+    def acceptance(self, node: str, decision: Decision, words: str, at: float) -> None:
+        """Pass in whether the person accepts a step's output. `words`: what they want instead; "expired": nobody was
+        there to say."""
+        run = self.run
+        run.at = at
+        self._held.discard(node)
+        attempt = run.attempts.get(node)
+        if attempt is None or attempt.shown is None:
+            return
+        outcome, attempt.shown = attempt.shown, None
+        if attempt.ending or run.state.nodes[node].state != "waiting_human":
+            self._settle_attempt(attempt, self._overtime(attempt))
+        elif decision == "approved":
+            run.emit(node, "approved")
+            self._settle_attempt(attempt, outcome)
+        else:
+            run.emit(node, "denied")
+            why = _NOT_ACCEPTED if decision == "denied" else _NOBODY_ACCEPTED
+            if decision == "expired":
+                run.unanswered.add(node)
+            fault = f"{why} They say: {words}" if words else why
+            self._settle_attempt(
+                attempt, StepFailure("contract", f"{fault}{_said(outcome)}", tokens=outcome.tokens)
+            )
+        self._turn()
 
     def _judge(self, attempt: Attempt, outcome: StepSuccess) -> Thinking:
         """Ask a model whether the output satisfies the node's contract; no answer means no."""
@@ -665,11 +708,24 @@ class PlanMachine:
     def still(self) -> bool:
         """Whether nothing happens on its own: the plan is paused, or all that is left is held by or for a person."""
         run = self.run
-        held = run.queue.held | {one for one in self._held if run.state.nodes[one].state == "waiting_human"}
-        if self.paused or self.over or not (held or self.awaited):
-            return self.paused or self.over
-        goes_on = run.attempts.keys() - held or run.queue or run.sleeping or self._busy
-        return bool(run.queue.aside or run.attempts or self.awaited) and not goes_on
+        if self.paused or self.over:
+            return True
+
+        # A plan stands still for people only: whatever else is under way, or could start, moves it on.
+        held = run.queue.held | self._waiting_without_limit()
+        if not held and not self.awaited:
+            return False
+
+        running = run.attempts.keys() - held
+        if running or run.queue or run.sleeping or self._busy:
+            return False
+        return bool(run.queue.aside or run.attempts or self.awaited)
+
+    def _waiting_without_limit(self) -> set[str]:
+        """The steps that wait for a person whose time has no limit."""
+        state = self.run.state
+        persons = {one for one, attempt in self.run.attempts.items() if attempt.node.kind == "person"}
+        return {one for one in self._held | persons if state.nodes[one].state == "waiting_human"}
 
     def _keep_time(self) -> None:
         """Stop the plan's own clock while the plan stands still."""

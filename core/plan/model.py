@@ -16,8 +16,10 @@ from typing import Final, Literal
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
 
-NodeKind = Literal["tool", "agent", "reflection", "observer", "micro_planner", "interjection", "aggregator"]
-WORK: Final[frozenset[NodeKind]] = frozenset({"tool", "agent"})
+NodeKind = Literal[
+    "tool", "agent", "person", "reflection", "observer", "micro_planner", "interjection", "aggregator"
+]
+WORK: Final[frozenset[NodeKind]] = frozenset({"tool", "agent", "person"})
 """Kinds that a planner may write; the others are the engine's thoughts about the plan."""
 
 Join = Literal["all_of", "any_of"]
@@ -50,7 +52,8 @@ class Contract:
     """What must hold for an output before its node counts as executed. Every rule that is set must hold.
 
     `schema`: JSON Schema. `pattern`: must be found in the output as text. `exit_status`: the tool's own. `judgement`: a
-    question to a model that must be answered with yes.
+    question to a model that must be answered with yes. `by`: "person" if the person must accept the output; then the
+    question is theirs, too.
     """
 
     schema: Mapping[str, JSON] | None = None
@@ -58,6 +61,7 @@ class Contract:
     non_empty: bool = False
     exit_status: int | None = None
     judgement: str | None = None
+    by: Literal["", "person"] = ""
 
     @property
     def empty(self) -> bool:
@@ -68,6 +72,7 @@ class Contract:
             and not self.non_empty
             and self.exit_status is None
             and self.judgement is None
+            and not self.by
         )
 
 
@@ -79,7 +84,7 @@ NO_ERROR: Final = Contract(exit_status=0)
 class PlanNode:
     """One step. `after`: ids of the nodes that must come before; with `any_of`, the candidates of the join.
 
-    `call`: a function, or the name of a child agent. `impact`: what the plan claims; the gate decides by its own
+    `call`: a function, or the name of a child agent; empty for a step that the person does. `impact`: what the plan claims; the gate decides by its own
     rating. `retries`: automatic retries after a transient failure. `timeout`: seconds. `writes`: names of resources
     that no two nodes may write at the same time. `endpoint`: whose rate limit applies. `spawned_by`: the node that this
     one replaces or follows up.

@@ -129,6 +129,8 @@ def step(node: PlanNode, arguments: Mapping[str, JSON] | None = None) -> str:
     shown = f" {cut(json.dumps(given, ensure_ascii=False), _PARAMETERS)}" if given else ""
     if node.kind == "agent":
         return f"agent {node.call}: {node.task}{shown}"
+    if node.kind == "person":
+        return f"the person: {node.task}{shown}"
     return f"{node.call or node.task}{shown}"
 
 
@@ -138,7 +140,7 @@ def in_full(node: PlanNode) -> str:
 
 
 def work(state: PlanState) -> list[NodeRecord]:
-    """Tool and agent nodes of the current version, in its order."""
+    """The steps of the current version, without the engine's thoughts, in its order."""
     return [state.nodes[one] for one, node in state.plan.nodes.items() if node.kind in WORK]
 
 

@@ -130,6 +130,7 @@ ARROWS: Final[tuple[Arrow, ...]] = (
         Arrow(state, "concluded", "skipped")
         for state in ("pending", "ready", "blocked", "failed_retryable")
     ),
+    Arrow("waiting_human", "concluded", "skipped"),
     *(Arrow(state, "dropped", "cancelled") for state in _OPEN),
     *(Arrow(state, "cancelled", "cancelled") for state in _OPEN),
 )  # fmt: skip

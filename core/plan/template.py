@@ -418,7 +418,7 @@ def _typed(value: str) -> JSON:
 
 _FIXED: Final = frozenset(
     {"id", "call", "agent", "after", "join", "step", "field", "schema", "impact", "idempotent", "timeout", "retries",
-     "exit_status", "non_empty", "simple", "model", "writes", "intent", "scope", "tools", "replaces"}
+     "exit_status", "non_empty", "simple", "model", "writes", "intent", "scope", "tools", "replaces", "by"}
 )  # fmt: skip
 """Keys of a plan that say how it runs and not what it works on."""
 

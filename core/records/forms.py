@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from iact.core.ports import JSON
 from iact.core.records.content import Content
@@ -12,6 +12,9 @@ from iact.core.records.form_values import FormField
 from iact.core.records.mark import Outcome
 from iact.core.records.person import PersonContent
 from iact.core.records.skills import SkillOffer
+
+CHANGE: Final = "change"
+"""The field in which a person says what should be other about a result; empty if they accept it."""
 
 FormDecision: TypeAlias = Literal["accept", "decline", "cancel"]
 
@@ -45,12 +48,22 @@ class FormAsk(Content):
     tool: Outcome[FrontEndCall | None] = None
     """A tool that the front end is to run. Only the action FRONTEND asks for one."""
     seconds: Outcome[float]
-    """How long a person has: a setting."""
+    """How long a person has: a setting. 0: as long as they want, because a step of a plan is theirs."""
 
     @property
     def by_agent(self) -> bool:
         """Whether an agent asks that works on a step of a plan, and not a module."""
         return self.function == "CALL"
+
+    @property
+    def by_plan(self) -> bool:
+        """Whether a plan asks: the person is to do a step, or to accept what one gave."""
+        return self.function == "PERSON"
+
+    @property
+    def accepts(self) -> bool:
+        """Whether a plan asks the person to accept a result."""
+        return self.by_plan and any(field.name == CHANGE for field in self.fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.function_calls import FunctionCalls
 from iact.core.session.memory_actions import MemoryActions
+from iact.core.session.person_steps import PersonSteps
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.interpret import together
 
@@ -19,6 +20,7 @@ class ActionExecutor:
     children: ChildCalls
     memory: MemoryActions
     functions: FunctionCalls
+    person: PersonSteps
 
     async def act(self, agent: Agent, pending: Pending) -> None:
         """Carry out the first pending action of an agent, or any pending action of a plan."""
@@ -36,5 +38,7 @@ class ActionExecutor:
                 self.memory.remember(agent, pending, pending.bound)
             case "RECALL":
                 await self.memory.recall(agent, pending, pending.bound)
+            case "PERSON":
+                await self.person.ask(agent, pending)
             case _:
                 await self.functions.call(agent, together(agent) if agent.plan is None else [pending])

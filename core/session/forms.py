@@ -29,14 +29,14 @@ from iact.core.session.scheduler import Scheduler
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_plan import ANSWERED
 
-_NOBODY: Final = "There is nobody to ask."
+NOBODY: Final = "There is nobody to ask."
 RESULT: Final = FormField(name="result", kind="text", title="Result", required=True)
 """The result of a front-end tool."""
 ANSWER: Final = FormField(name=ANSWERED, kind="text", title="Answer", required=True)
 """The answer to an agent that works on a step of a plan."""
 _LONGEST: Final = 4_000
 """The most characters of such an agent's question."""
-_LATE: Final = "Nobody answered in time."
+LATE: Final = "Nobody answered in time."
 
 
 class Forms:
@@ -71,19 +71,20 @@ class Forms:
     async def _put(self, agent: Agent, pending: Pending, said: FormAsk, reply: SendReply) -> None:
         live = self._live
         if live.tree.lockdown or live.closed or pending not in agent.actions:
-            await reply(ModuleReply("cancel", reason=_NOBODY))
+            await reply(ModuleReply("cancel", reason=NOBODY))
             return
 
         record = live.record(said, agent.path)
         if not self._attended:
             self._end(record.n, "policy")
-            await reply(ModuleReply("cancel", reason=_NOBODY))
+            await reply(ModuleReply("cancel", reason=NOBODY))
             return
 
         self._replies[record.n] = reply
         self._waits.begin(record.n, (pending.call,))
-        loop = asyncio.get_running_loop()
-        self._timers[record.n] = loop.call_later(self._seconds, self._late, record.n)
+        if said.seconds:
+            loop = asyncio.get_running_loop()
+            self._timers[record.n] = loop.call_later(said.seconds, self._late, record.n)
         live.changed()
 
     async def decide(
@@ -94,9 +95,14 @@ class Forms:
         *,
         skill: SkillOffer | None = None,
         tool: FrontEndCall | None = None,
+        fields: tuple[FormField, ...] = (),
+        seconds: float | None = None,
     ) -> ModuleReply:
-        """Show a skill that an agent offers to the person, or send a tool call to their front end, and wait for the
-        reply."""
+        """Show a skill that an agent offers to the person, send a tool call to their front end, or hand them a step of a
+        plan, and wait for the reply.
+
+        `seconds`: how long they have, if that is not the setting; 0: as long as they want.
+        """
         said: asyncio.Future[ModuleReply] = asyncio.get_running_loop().create_future()
 
         async def reply(answer: ModuleReply) -> None:
@@ -105,8 +111,8 @@ class Forms:
 
         function = pending.spec.name
         asked = FormAsk(
-            call=pending.call, function=function, message=words, fields=(RESULT,) if tool is not None else (), skill=skill,
-            tool=tool, seconds=self._seconds,
+            call=pending.call, function=function, message=words, fields=(RESULT,) if tool is not None else fields,
+            skill=skill, tool=tool, seconds=self._seconds if seconds is None else seconds,
         )  # fmt: skip
         await self._put(agent, pending, asked, reply)
         return await said
@@ -162,7 +168,7 @@ class Forms:
     def _late(self, ask: int) -> None:
         reply = self._end(ask, "time")
         if reply is not None:
-            self._scheduler.spawn(f"answer {ask}", partial(_send, reply, ModuleReply("cancel", reason=_LATE)))
+            self._scheduler.spawn(f"answer {ask}", partial(_send, reply, ModuleReply("cancel", reason=LATE)))
 
     def _end(self, ask: int, by: Literal["time", "core", "policy"]) -> SendReply | None:
         """Close a question that no person answered. Returns where to notify the module, if it still waits."""

@@ -156,8 +156,8 @@ class _Running:
         """Results being taken over into the workspace. This is finished even if the plan ends."""
         self._turns: dict[str, asyncio.Lock] = {}
         """A lock for each race whose steps have no copies, so that they take turns."""
-        self._inquired: set[int] = set()
-        """Steps whose agents' questions were put to the person."""
+        self._inquired: dict[int, int] = {}
+        """The calls of steps whose agents' questions were put to the person, by action."""
         self._alarm: tuple[float, asyncio.Task[None]] | None = None
 
     async def to_its_end(self) -> None:
@@ -179,6 +179,9 @@ class _Running:
                 for task in (*self._steps.values(), *self._asking.values()):
                     task.cancel()
                 self._set_alarm(None)
+                if not planning.scheduler.closing:
+                    for call in self._inquired.values():
+                        planning.forms.end(call)
 
     def _attend(self) -> None:
         """Start work that is due and not under way; stop work that is no longer needed."""
@@ -208,7 +211,7 @@ class _Running:
         for pending in self._plan.actions:
             question = self._run.inquiries.get(pending.node, "")
             if question and pending.question and pending.index not in self._inquired:
-                self._inquired.add(pending.index)
+                self._inquired[pending.index] = pending.call
                 self._group.create_task(self._planning.forms.inquire(self._plan, pending, question))
 
     # --- time -------------------------------------------------------------------------------------------------

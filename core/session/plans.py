@@ -57,6 +57,8 @@ class StepView:
     layer: int
     writes: tuple[str, ...] = ()
     timeout: float | None = None
+    accepted: bool = False
+    """Whether the person must accept its result."""
     state: State | None = None
     started: float | None = None
     ended: float | None = None
@@ -114,7 +116,8 @@ def _steps(
 def _step(node: PlanNode, layer: int, record: NodeRecord | None) -> StepView:
     refs = {name: (ref.step, ref.field) for name, ref in node.refs.items()}
     plain = StepView(
-        node.id, node.kind, node.call, node.task, node.required, node.candidates, refs, layer, node.writes, node.timeout
+        node.id, node.kind, node.call, node.task, node.required, node.candidates, refs, layer, node.writes, node.timeout,
+        node.contract.by == "person",
     )  # fmt: skip
     if record is None:
         return plain
@@ -200,7 +203,7 @@ class WrittenPlan:
                 node, functions.find(node.call) if functions is not None else None, functions
             )
             for node in self._plan.nodes.values()
-            if node.kind != "agent"
+            if node.kind == "tool"
         }
 
 

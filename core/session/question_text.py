@@ -43,6 +43,8 @@ def about(question: Record) -> dict[str, JSON]:
         return {"module": asked.module, "host": asked.host, "port": asked.port}
     if isinstance(asked, FormAsk):
         said: dict[str, JSON] = {"function": asked.function, "message": asked.message}
+        if asked.by_plan:
+            said["title"] = asks_title(asked)
         if asked.skill is not None:
             files: dict[str, JSON] = {one.path: one.text for one in asked.skill.files}
             return {**said, "skill": asked.skill.name, "description": asked.skill.description, "files": files}
@@ -137,6 +139,8 @@ def asks_title(asked: FormAsk) -> str:
         return f"The skill {asked.skill.name} is offered for your approval"
     if asked.tool is not None:
         return f"The tool {asked.tool.name} of your front end is called"
+    if asked.by_plan:
+        return "A result waits for your yes" if asked.accepts else "A step of a plan is yours"
     return f"{asked.function} asks you something"
 
 
@@ -176,6 +180,14 @@ def form_words(agent: str, asked: FormAsk) -> str:
         named = _inline(f"An agent that works on a step of {agent} asks:", _SENTENCE)
         goes_on = "Your answer goes to this agent, which then goes on."
         return "\n".join([named, *(f"  | {line}" for line in _lines(asked.message)), goes_on])
+    if asked.by_plan:
+        head = f"A step of {agent} is yours:"
+        goes_on = "What you enter is the result of the step, and the plan goes on with it."
+        if asked.accepts:
+            head = f"{agent} goes on if you accept a result:"
+            goes_on = "What you enter is told to the model that makes it again."
+        lines = [_inline(head, _SENTENCE), *(f"  | {line}" for line in _lines(asked.message))]
+        return "\n".join([*lines, *(f"  {field_words(one)}" for one in asked.fields), goes_on])
     module = asked.function.split(".", 1)[0]
     lines = [
         _inline(f"{agent}: {asked.function} asks you something. These are the words of the module {module}:")

@@ -73,6 +73,7 @@ from iact.core.session.models import chosen
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
 from iact.core.session.person import signed
+from iact.core.session.person_steps import PersonSteps
 from iact.core.session.person_waits import PersonWaits
 from iact.core.session.plan_runner import PlanRunner
 from iact.core.session.questions import alike
@@ -161,6 +162,7 @@ class Session:
             ChildCalls(live, services.experience, services.templates, memory, grounding),
             MemoryActions(live, scheduler, memory),
             functions,
+            PersonSteps(live, self._forms),
         )
         self._memory = memory
         self._distilling = Distilling(live, services.models, memory)

@@ -40,7 +40,8 @@ def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
     if tree.hosts.open:
         return "waits", next(iter(tree.hosts.open.values())).host
     if tree.forms:
-        return "waits", next(iter(tree.forms.values())).function
+        asked = next(iter(tree.forms.values()))
+        return "waits", "a step of a plan" if asked.by_plan else asked.function
     for agent in tree.at_work.values():
         for one in agent.actions:
             if one.asked and one.answer is None and one.asked_of == "person":

@@ -17,11 +17,12 @@ from typing import Final
 
 from iact.core.context.excerpt import excerpt
 from iact.core.gate.provenance import join
-from iact.core.language.actions import CALL, Registry
+from iact.core.language.actions import CALL, PERSON, Registry
 from iact.core.language.grammar import Bound
 from iact.core.language.variables import Value, mentions, rename, text_value
 from iact.core.modules.outcome_reader import exit_status
 from iact.core.plan.commands import (
+    AskAcceptance,
     AskModel,
     AskPerson,
     Assessed,
@@ -41,6 +42,7 @@ from iact.core.plan.machine import PlanMachine
 from iact.core.plan.model import WORK, PlanError, PlanExtension, PlanNode, PlanVersion
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.protocol import (
+    Decision,
     FailureKind,
     Firing,
     FunctionInfo,
@@ -73,7 +75,7 @@ from iact.core.tree.plan_briefing import brief, window_of
 from iact.core.tree.plan_checks import Functions, copied_in, judge_in
 from iact.core.tree.plan_report import diagnosis_of, ending_from, ending_of, reply_of, report
 from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, StepOutcome, seconds, variable_of
-from iact.core.tree.plan_steps import fire
+from iact.core.tree.plan_steps import acceptance, asks_acceptance, fire
 from iact.core.tree.tree import Tree
 
 ANSWERED: Final = "answer"
@@ -316,6 +318,8 @@ def _follow(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool) -> None:
                 _tell_agent(plan, run, command)  # type: ignore[arg-type]
             elif kind is TakeReply:
                 _take_reply(tree, plan, run, command.node)  # type: ignore[union-attr, arg-type]
+            elif kind is AskAcceptance:
+                _ask_acceptance(plan, run, command)  # type: ignore[arg-type]
             elif kind is Firing:
                 _fired(tree, plan, run, machine, command, going_on)  # type: ignore[arg-type]
             else:
@@ -375,6 +379,14 @@ def _fired(
     run.owed.append(owed)
 
 
+def _ask_acceptance(plan: Agent, run: PlanRun, asked: AskAcceptance) -> None:
+    """Ask the person whether they accept a step's output: one more action of the step."""
+    pending, owed = acceptance(run, plan, asked)
+    run.fired = run.firing[asked.node] = pending.index
+    plan.actions.append(pending)
+    run.owed.append(owed)
+
+
 def _other(
     plan: Agent,
     run: PlanRun,
@@ -385,6 +397,7 @@ def _other(
     | TellAgent
     | TakeReply
     | AskPerson
+    | AskAcceptance
     | AskModel
     | StopAsking
     | PlanNotice
@@ -441,11 +454,9 @@ def _in_words(node: PlanNode) -> str:
     """Describe a step in one line, for people."""
     data = node_to_json(node)
     after = ", ".join(node.dependencies)
-    what = (
-        f"agent {node.call}: {node.task}"
-        if node.kind == "agent"
-        else node.call or f"{node.kind}: {node.task}"
-    )
+    what = node.call or f"{node.kind}: {node.task}"
+    if node.kind == "agent":
+        what = f"agent {node.call}: {node.task}"
     given = f" {json.dumps(data['params'], ensure_ascii=False)}" if "params" in data else ""
     return " ".join(f"`{node.id}` {what}{given}{f' ← {after}' if after else ''}".split())
 
@@ -835,6 +846,9 @@ def _read_all(plan: Agent, run: PlanRun) -> None:
 
 def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: Result) -> None:
     """Apply the `result` of a firing."""
+    if asks_acceptance(pending):
+        _accepted(tree, plan, pending, record, result)
+        return
     value = None
     if result.status == "ok":
         value = result_value(tree, plan, pending, record, result)
@@ -847,6 +861,25 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: 
     if copied is not None and not copied.version and isinstance(outcome, StepSuccess):
         outcome, value = StepFailure("raised", _UNKEPT), None
     _settle(tree, plan, pending, record, outcome, value, copied=copied)
+
+
+def _accepted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: Result) -> None:
+    """Apply the person's word about a step's output: an error says what they want instead, or that nobody was there."""
+    run = run_of(plan, record)
+    run.firing.pop(pending.node, None)
+    tree.stirred.add(plan.path)
+    machine = run.running
+    if machine is None or not plan.active or pending.node not in machine.run.attempts:
+        return
+
+    decision: Decision = "expired"
+    if result.status == "ok":
+        decision = "approved"
+    elif result.status == "error":
+        decision = "denied"
+    words = record.body if decision == "denied" else ""
+    with telling(tree, plan, run):
+        machine.acceptance(pending.node, decision, words, run.at(record.at))
 
 
 def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: Incoming) -> None:
@@ -970,6 +1003,7 @@ def _is_cancelled(record: Record) -> bool:
     return isinstance(content, Result | Reply) and content.status in ("cancelled", "forked")
 
 
+_NOT_DONE: Final = "The user was not asked any more."
 _FAILED: Final[Mapping[str, tuple[FailureKind, str]]] = {
     "incomplete": ("incomplete", "{} did not complete."),
     "cancelled": ("raised", "{} was cancelled before it ended."),
@@ -980,6 +1014,8 @@ _FAILED: Final[Mapping[str, tuple[FailureKind, str]]] = {
 
 def _outcome(plan: Agent, pending: Pending, record: Record, result: Result, value: Value | None) -> Outcome:
     facts = dict(result.data or {})
+    if value is None and pending.spec is PERSON:
+        return StepFailure("incomplete", record.body or _NOT_DONE)
     if value is None:
         kind, sentence = _FAILED.get(result.status, ("raised", ""))
         if not sentence:

@@ -34,7 +34,7 @@ from iact.core.gate.provenance import (
     untrusted,
 )
 from iact.core.gate.rules import texts_of
-from iact.core.language.actions import ActionSpec
+from iact.core.language.actions import PERSON, ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.language.nested import parameter_of
 from iact.core.ports import JSON
@@ -104,6 +104,8 @@ def passed(bound: Bound | None) -> Labels:
 def of_call(tree: Tree, agent: Agent, pending: Pending) -> Labels:
     """The labels of a call's result: of its arguments, of the files, and of what its module keeps."""
     bound, function = pending.bound, pending.spec.name
+    if function == PERSON.name:
+        return WRITTEN
     own = from_tool(function) if pending.reached else label_of(tree, function)
     made = returned(own, given(tree, agent, bound).values() if bound is not None else ())
     return made | pending.beside | around(tree, agent, function)

@@ -175,7 +175,11 @@ def _results(run: PlanRun, ending: Ending) -> Iterator[str]:
 
 def _line(run: PlanRun, record: NodeRecord) -> str:
     node, settled = record.node, run.latest.get(record.node.id)
-    who = f"agent {node.call}" if node.kind == "agent" else node.call
+    who = node.call
+    if node.kind == "agent":
+        who = f"agent {node.call}"
+    elif node.kind == "person":
+        who = "the user"
     what = f"- {node.id} ({who}): {record.state}"
     if record.state == "executed":
         return what + (f", ${variable_of(node.id)}" if settled is not None and settled.value else "")

@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
+from iact.core.context.excerpt import excerpt
 from iact.core.gate.provenance import PICKED
-from iact.core.language.actions import CALL, ActionSpec
+from iact.core.language.actions import CALL, PERSON, ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.language.variables import Value, text_value
 from iact.core.models.roles import FAST
 from iact.core.modules.state_names import of_step
+from iact.core.plan.commands import AskAcceptance
+from iact.core.plan.contracts import as_text
 from iact.core.plan.model import PlanNode
 from iact.core.plan.protocol import Firing, StepFailure
 from iact.core.plan.refs import MissingField, resolve
@@ -28,12 +32,19 @@ from iact.core.tree.plan_briefing import task_of
 from iact.core.tree.plan_run import Owed, PlanRun
 from iact.core.tree.tree import Tree
 
+_SHOWN: Final = 20_000
+"""The most characters of a result that a person reads before they accept it."""
+_HANDED: Final = 4_000
+"""The most characters of each value that a person is given for a step of theirs."""
+
 
 def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending, Owed] | StepFailure:
     """Return the action of a firing and its record, or why it can't be carried out."""
     index = run.fired + 1
     if firing.node.kind == "agent":
         made = _child(tree, plan, run, firing, index)
+    elif firing.node.kind == "person":
+        made = _for_person(firing, index)
     else:
         made = _tool(tree, plan, run, firing, index)
     if isinstance(made, StepFailure):
@@ -58,6 +69,43 @@ def _body(run: PlanRun, firing: Firing) -> str:
     except MissingField:
         same = False
     return "" if same else json.dumps(dict(firing.arguments), ensure_ascii=False)
+
+
+# --- the person ---------------------------------------------------------------------------------------------
+
+
+def _for_person(firing: Firing, index: int) -> Pending:
+    """Ask the person to do a step. They read its task, with what it builds on."""
+    node = firing.node
+    passed = {ref.step for ref in node.refs.values()}
+    given = {one: output for one, output in firing.inputs.items() if one not in passed}
+    parts = [node.task]
+    for name, value in {**given, **firing.arguments}.items():
+        text = as_text(value).strip()
+        lead = "\n" if "\n" in text else " "
+        parts.append(f"{name}:{lead}{excerpt(text, _HANDED)}")
+    bound = Bound({"task": excerpt("\n\n".join(parts), _SHOWN)}, {})
+    return Pending(index, PERSON.name, "", "", PERSON, bound, node=node.id, limit=node.timeout)
+
+
+def acceptance(run: PlanRun, plan: Agent, asked: AskAcceptance) -> tuple[Pending, Owed]:
+    """Return the action that asks the person whether they accept a step's output, and its record."""
+    index = run.fired + 1
+    bound = Bound({"task": asked.question, "result": excerpt(as_text(asked.output), _SHOWN)}, {})
+    pending = Pending(index, PERSON.name, "", "", PERSON, bound, node=asked.node)
+    content = Fire(
+        node=asked.node,
+        attempt=run.state.nodes[asked.node].attempts,
+        turn=plan.turn,
+        action=index,
+        function=PERSON.name,
+    )
+    return pending, Owed(content, json.dumps({"task": asked.question}, ensure_ascii=False))
+
+
+def asks_acceptance(pending: Pending) -> bool:
+    """Whether an action asks the person whether they accept an output, and not to do a step."""
+    return pending.spec is PERSON and pending.bound is not None and "result" in pending.bound.arguments
 
 
 # --- tools --------------------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ class FormLines:
     def __init__(self, asked: FormAsk) -> None:
         self._url = asked.url
         self._skill = asked.skill is not None
+        self._by_plan = asked.by_plan
+        self._accepts = asked.accepts
         self._left = list(asked.fields)
         self._begun = False
         self._values: dict[str, JSON] = {}
@@ -35,6 +37,8 @@ class FormLines:
         """The prompt for the next line."""
         if not self._begun and self._skill:
             return "Approve it? [y]es, [N]o: "
+        if not self._begun and self._by_plan:
+            return "Answer it? [y]es, [N]o: " if self._accepts else "Did you do it? [y]es, [N]o: "
         if not self._begun:
             return "Did you open it? [y]es, [N]o: " if self._url else "Answer it? [y]es, [N]o: "
         field = self._left[0]

@@ -56,6 +56,8 @@ def what(step: StepView) -> str:
     """Describe briefly what a step does."""
     if step.kind == "agent":
         return f"agent {step.call}"
+    if step.kind == "person":
+        return "you"
     return step.call if step.kind == "tool" else step.kind.replace("_", " ")
 
 
@@ -108,6 +110,8 @@ def _order(steps: Mapping[str, StepView]) -> Iterator[str]:
 def _impacts(steps: Mapping[str, StepView], intent: float, impacts: Mapping[str, float]) -> Iterator[str]:
     by_impact: dict[float, list[str]] = {}
     for one, step in steps.items():
+        if step.kind == "person":
+            continue
         if step.kind == "agent":
             by_impact.setdefault(intent, []).append(f"{one} (anything its agent does)")
         else:
@@ -126,6 +130,10 @@ def _blocks(steps: Mapping[str, StepView]) -> Iterator[str]:
         lost = _lost_with(steps, served, one)
         if lost:
             yield f"If {one} fails, {', '.join(lost)} can't run."
+        if step.kind == "person":
+            yield f"{one} is yours: the plan asks you, and goes on when you have answered."
+        elif step.accepted:
+            yield f"{one} counts only if you accept its result; the plan asks you."
         if step.timeout is not None:
             yield f"{one} is stopped if it takes longer than {step.timeout:g} s."
     writers: dict[str, list[str]] = {}

@@ -46,6 +46,9 @@ def _sentence(decided: Undecided) -> str:
     if isinstance(asked, HostAsk):
         host = rule_of(asked.host, asked.port)
         return f"{agent}: no one could be asked whether {asked.module} may reach {host}; {outcome}."
+    if isinstance(asked, FormAsk) and asked.by_plan:
+        what = "whether a result is accepted" if asked.accepts else "to do a step of the plan"
+        return f"{agent}: no one could be asked {what}."
     if isinstance(asked, FormAsk):
         return f"{agent}: {asked.function} asked something, and no one could be asked; it got no answer."
 

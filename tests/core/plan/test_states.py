@@ -84,7 +84,7 @@ WHERE_TO = {
     "retried":           (_,          _,         _,         _,                  _,                  "ready"),
     "exhausted":         (_,          _,         _,         _,                  _,                  "failed"),
     "lost_race":         ("skipped",) * 6,
-    "concluded":         ("skipped",  "skipped", "skipped", _,                  _,                  "skipped"),
+    "concluded":         ("skipped",  "skipped", "skipped", _,                  "skipped",          "skipped"),
     "dropped":           ("cancelled",) * 6,
     "cancelled":         ("cancelled",) * 6,
 }  # fmt: skip

@@ -266,6 +266,18 @@ def test_a_question_that_only_the_person_can_answer_is_put_to_them(tmp_path: Pat
         assert run.state.nodes["paint"].error == "It asked something that nobody answered."
 
 
+async def test_a_question_to_the_person_ends_with_its_plan(tmp_path: Path) -> None:
+    answers = {"A helper asks something": '{"ask_person": true}'}
+    async with runtime(tmp_path, replies(PAINTER), answers=answers) as opened:
+        session = await opened.open()
+        said = await session.say("Go")
+        await until(lambda: session.state.forms)
+        await session.cancel("/audit")
+        await session.answer(said.n)
+        await until(lambda: not session.state.forms)
+    replay(session.journal, verify=True)
+
+
 def test_a_result_that_ends_with_an_offer_is_a_result(tmp_path: Path) -> None:
     script = {"/": [ASKS, "Done."], "/audit/painter": ["It is green. Shall I paint the door, too?"]}
     answers = {"A helper asks something": ['{"is_result": true}']}

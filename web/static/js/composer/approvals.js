@@ -180,6 +180,7 @@ export class Approvals {
    */
   #words(record, about) {
     if (record.kind === "form" && record.skill) return t("{agent} offers a skill that it wrote", about);
+    if (record.kind === "form" && record.function === "PERSON") return t("{agent} goes on when you have answered", about);
     if (record.kind === "form" && record.tool) return t("{agent} calls a tool of your front end", about);
     if (record.kind === "form") return t("{agent}: {function} asks you something", about);
     if (record.kind === "host") return t("{agent}: the module {module} wants to reach {host}", about);

@@ -9,7 +9,37 @@ import { t } from "../base/language.js";
 
 /** The length of a text from which its field has several lines. */
 const LONG = 200;
+/** The field in which the user says what should be other about a result of a plan's step. */
+const CHANGE = "change";
+/** The titles and hints of our own questions. @type {Record<string, {title: string, hint: string}>} */
+const OWN = {
+  answer: { title: t("What came of it"), hint: "" },
+  change: { title: t("What should be changed"), hint: t("Leave it empty to accept the result.") },
+};
 let made = 0;
+
+/** @typedef {{fields?: FormField[], url?: string, skill?: object|null, tool?: object|null, function?: string}} Asked */
+
+/** Whether a plan asks the user to accept a result. @param {Asked} asked */
+function isAcceptance(asked) {
+  return asked.function === "PERSON" && (asked.fields ?? []).some(({ name }) => name === CHANGE);
+}
+
+/** A field of a question of a plan, in the language of the page. @param {FormField} field @returns {FormField} */
+function ours(field) {
+  const words = OWN[field.name];
+  return words ? { ...field, title: words.title, description: words.hint } : field;
+}
+
+/** The title of a question, and its two answers. @param {Asked} asked */
+function wordsFor(asked) {
+  if (isAcceptance(asked)) return { title: t("A result waits for your yes"), yes: t("Accept the result"), no: t("Don't accept it") };
+  if (asked.function === "PERSON") return { title: t("A step of the plan is yours"), yes: t("It is done"), no: t("I don't do it") };
+  if (asked.skill) return { title: t("An agent offers a skill"), yes: t("Approve the skill"), no: t("Don't approve it") };
+  const title = asked.tool ? t("A tool is called") : t("A module asks you");
+  const yes = asked.fields?.length ? t("Send the answer") : t("Yes");
+  return { title, yes: asked.url ? t("I opened it") : yes, no: t("Don't answer") };
+}
 
 export class FormQuestion {
   #bar = part("approvals");
@@ -17,21 +47,26 @@ export class FormQuestion {
   /** The value of each field; undefined if it is empty. @type {Map<string, () => Value|undefined>} */ #read = new Map();
 
   /**
-   * @param {{fields?: FormField[], url?: string, skill?: object|null, tool?: object|null}} asked
+   * @param {{fields?: FormField[], url?: string, skill?: object|null, tool?: object|null, function?: string}} asked
    * @param {Element} below
    */
-  constructor({ fields = [], url = "", skill, tool }, below) {
+  constructor(asked, below) {
+    const { fields = [], url = "" } = asked;
     this.#bar.classList.add("form");
-    setText(this.#title, skill ? t("An agent offers a skill") : tool ? t("A tool is called") : t("A module asks you"));
-    setText(part("approve"), skill ? t("Approve the skill") : url ? t("I opened it") : fields.length ? t("Send the answer") : t("Yes"));
-    setText(part("deny"), skill ? t("Don't approve it") : t("Don't answer"));
+    const { title, yes, no } = wordsFor(asked);
+    setText(this.#title, title);
+    setText(part("approve"), yes);
+    setText(part("deny"), no);
     const controls = el("div", { className: "form-fields" });
     // The server has already checked it. Nothing else may become a link.
     if (url.startsWith("https://")) {
       controls.append(el("p", {}, el("a", { href: url, target: "_blank", rel: "noreferrer" }, t("Open the address in a new tab"))));
     }
-    controls.append(...fields.map((field) => this.#control(field)));
+    controls.append(...fields.map((field) => this.#control(asked.function === "PERSON" ? ours(field) : field)));
     below.append(controls);
+    if (isAcceptance(asked)) {
+      controls.addEventListener("input", () => setText(part("approve"), this.#read.get(CHANGE)?.() ? t("Have it changed") : yes));
+    }
   }
 
   /** Another question is shown now. */

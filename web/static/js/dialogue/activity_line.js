@@ -27,6 +27,7 @@ const NAMED = 3;
 export function lineOf(store, node, now) {
   if (node.state === "paused") return { text: timed(t("Paused"), pausedSince(store, node), now), kind: "paused" };
   const asked = [...store.asked.values()].find((record) => record.agent === node.path);
+  if (asked?.function === "PERSON") return { text: timed(t("Waits for you"), asked.at, now), kind: "person" };
   if (asked) return { text: timed(t("Waits for your approval: {function}", { function: asked.function ?? "" }), asked.at, now), kind: "person" };
   if (node.awaited?.length) return { text: awaited(store, node, now), kind: "waits" };
   const activity = store.activities.get(node.path);

@@ -341,7 +341,7 @@ export class Dialogue {
   /** @param {string} key */
   #liveEntry(key) {
     const call = this.store.record(Number(key.slice("call ".length)));
-    const running = t("{function} is running", { function: call?.function ?? t("A tool") });
+    const running = call?.function === "PERSON" ? t("Waits for you") : t("{function} is running", { function: call?.function ?? t("A tool") });
     const step = this.store.own(call?.agent ?? "").findLast((record) => record.kind === "fire" && record.turn === call?.turn && record.action === call?.action)?.node;
     const from = key === "draft" ? agentName(this.store.selected) : step ? `${step}: ${running}` : running;
     const body = el("div", { className: "entry-body md" });

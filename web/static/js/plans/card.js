@@ -3,7 +3,7 @@
 import { el, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
 import { changeSteps } from "./graph.js";
-import { factsOfPlan, readPlan } from "./plan.js";
+import { factsOfPlan, isWork, readPlan } from "./plan.js";
 
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /** @typedef {import("../state/types.d.ts").Request} Ask asks the server */
@@ -37,10 +37,10 @@ export class PlanCard {
     this.#digest = factsOfPlan(records).digest;
     setText(this.#news, "");
     const { versions } = readPlan(records);
-    const steps = [...versions[versions.length - 1]?.steps.values() ?? []].filter((one) => one.kind === "tool" || one.kind === "agent");
+    const steps = [...versions[versions.length - 1]?.steps.values() ?? []].filter((one) => isWork(one.kind));
     this.#start.hidden = this.#change.hidden = !steps.length;
-    this.#steps.replaceChildren(...steps.map((step) => el("li", {}, el("span", { className: "function" }, step.id), " ", step.what,
-      ...step.given.split("\n").filter(Boolean).map((line) => el("p", { className: "facts" }, line)))));
+    this.#steps.replaceChildren(...steps.map((step) => el("li", {}, el("span", { className: "function" }, step.id), " ", step.kind === "person" ? t("You: {task}", { task: step.what }) : step.what,
+      ...[...step.given.split("\n"), step.accepted && t("You are asked to accept its result.")].filter(Boolean).map((line) => el("p", { className: "facts" }, line)))));
   }
 
   /**

@@ -6,7 +6,7 @@ import { joined, plural, t } from "../base/language.js";
 import { layered, routeOf } from "./layers.js";
 import { cost } from "../agents/facts.js";
 import { tokens } from "../base/format.js";
-import { factsOfPlan, readPlan, statesOf } from "./plan.js";
+import { factsOfPlan, isWork, readPlan, statesOf } from "./plan.js";
 
 /** @typedef {import("./plan.js").Version} Version */
 /** @typedef {import("./plan.js").StepState} StepState */
@@ -126,9 +126,9 @@ export class PlanView {
       const word = paused ? "paused" : state?.state ?? "pending";
       const button = el("button", { type: "button", disabled: !state, "data-key": `step ${step.id}` }, el("span", { className: "function" }, step.id), " ",
         el("span", { className: `badge ${word}` }, readable(word)),
-        el("span", { className: "facts" }, [readable(step.kind), step.what, (state?.attempt ?? 0) > 1 && t("attempt {attempt}", { attempt: state?.attempt ?? 0 }), state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
+        el("span", { className: "facts" }, [step.kind === "person" ? t("you") : readable(step.kind), step.what, (state?.attempt ?? 0) > 1 && t("attempt {attempt}", { attempt: state?.attempt ?? 0 }), state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
       if (state) button.addEventListener("click", () => this.#reveal(state.n));
-      const lines = [...step.given.split("\n"), state?.detail, waiting(step, state, states, facts, paused), race(step, version, states, facts), ...diagnosis(step, version, states)].filter(Boolean);
+      const lines = [...step.given.split("\n"), state?.detail, step.accepted && !state && t("You are asked to accept its result."), waiting(step, state, states, facts, paused), race(step, version, states, facts), ...diagnosis(step, version, states)].filter(Boolean);
       return el("li", {}, button, ...lines.map((line) => el("p", { className: "facts" }, String(line))), ...(live ? this.#controls(path, step, state, facts, paused) : []));
     }));
   }
@@ -146,7 +146,7 @@ export class PlanView {
     const fields = { path, step: step.id };
     const offer = (/** @type {string} */ label, /** @type {() => unknown} */ act) =>
       buttons.push(action(label, `${label} ${step.id}`, act, "", t("{label} step {step}", { label, step: step.id })));
-    const work = step.kind === "tool" || step.kind === "agent";
+    const work = isWork(step.kind);
     const ended = ENDED.has(state?.state ?? "");
     if (work && !ended && !facts.ending) {
       offer(paused ? t("Resume") : t("Pause"), () => this.#try(paused ? "resume" : "pause", fields));
@@ -273,7 +273,7 @@ class PlanForm {
 
 const ENDED = new Set(["executed", "failed", "cancelled", "skipped"]);
 /** @type {Record<string, string>} */
-const PASSED = { semantic: t("its check passed: a model judged it"), left_out: t("left out"), parsed: "" };
+const PASSED = { accepted: t("you accepted its result"), "syntactic+accepted": t("its check passed, and you accepted its result"),  semantic: t("its check passed: a model judged it"), left_out: t("left out"), parsed: "" };
 
 /** @param {string} kind of the rule that a result passed */
 function passed(kind) {
@@ -292,6 +292,8 @@ function waiting(step, state, states, facts, paused) {
   const now = state?.state ?? "pending";
   if (ENDED.has(now) || facts.ending) return "";
   if (paused) return now === "running" ? t("You paused it. The running call continues; nothing starts after it.") : t("You paused it.");
+  if (now === "waiting_human" && step.kind === "person") return t("It is yours: say below when it is done.");
+  if (now === "waiting_human" && step.accepted) return t("It waits until you accept its result.");
   if (now === "waiting_human") return t("It waits for your approval.");
   if (now === "failed_retryable") return t("It will be tried again after a while.");
   const needs = step.needs.filter((one) => states.get(one)?.state !== "executed");
@@ -339,7 +341,7 @@ function diagnosis(step, version, states) {
       const { failure, cause, action: does, confidence, reason } = output;
       const words = [failure, cause && t("cause: {cause}", { cause }), does && t("decision: {does}", { does: readable(String(does)) }), confidence !== undefined && confidence !== null && t("confidence {confidence}", { confidence }), reason].filter(Boolean);
       found.push(t("Examined by {id}: {words}", { id: one.id, words: words.join(" · ") || t("no fix") }));
-    } else if (one.kind === "tool" || one.kind === "agent") {
+    } else if (isWork(one.kind)) {
       found.push(t("{id} replaces it.", { id: one.id }));
     }
   }

@@ -8,6 +8,7 @@ import { t } from "../base/language.js";
  * @property {string} id
  * @property {string} kind
  * @property {string} what the function, the child agent, or the task
+ * @property {boolean} accepted whether the user must accept its result
  * @property {string} given its parameters, or the task of an agent, in one line each
  * @property {string[]} needs ids of the steps that it needs
  * @property {boolean} any whether one of them is enough
@@ -52,6 +53,9 @@ import { t } from "../base/language.js";
  * @property {number} n its record
  * @property {Map<string, Step>} steps
  */
+
+/** Whether a step works, and is no thought about the plan. @param {string} kind */
+export const isWork = (kind) => ["tool", "agent", "person"].includes(kind);
 
 /**
  * The versions of a plan and the changes of its steps, in order.
@@ -171,7 +175,7 @@ export function statesOf(changes, version) {
 function stepOf(data) {
   const refs = typeof data?.refs === "object" && data.refs !== null ? Object.values(data.refs) : [];
   const needs = [...list(data?.after), ...refs.map((/** @type {any} */ ref) => ref?.step)].filter(Boolean).map(String);
-  return { id: String(data?.id ?? "?"), kind: String(data?.kind ?? "tool"), what: String(data?.call || data?.task || ""), given: given(data),
+  return { id: String(data?.id ?? "?"), kind: String(data?.kind ?? "tool"), what: String(data?.call || data?.task || ""), accepted: data?.contract?.by === "person", given: given(data),
     needs: [...new Set(needs)], any: data?.join === "any_of", by: String(data?.spawned_by ?? "") };
 }
 

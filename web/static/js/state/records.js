@@ -544,7 +544,7 @@
  * @property {string} [url] An address that the person is asked to open.
  * @property {SkillOffer|null} [skill] A skill that the agent wrote and offers. Only the action SKILL asks about one.
  * @property {FrontEndCall|null} [tool] A tool that the front end is to run. Only the action FRONTEND asks for one.
- * @property {number} seconds How long a person has: a setting.
+ * @property {number} seconds How long a person has: a setting. 0: as long as they want, because a step of a plan is theirs.
  *
  * The answer to a form. It is recorded before it goes to the module, and it goes nowhere else.
  * @typedef {object} FormAnswerRecord
