@@ -150,11 +150,17 @@ def read_at(text: str, start: int) -> FoundCalls | None:
 
     form = FORMS[_number(match)]
     window = text[start : start + LONGEST]
-    found = _react(window) if form.source == "ReAct" else _read(window, form, match.group())
-    if found is None:
-        return FoundCalls(start, start + len(match.group()), (), form) if form.known else None
-    calls, length = found
-    return FoundCalls(start, start + length, calls, form)
+    if form.source == "ReAct":
+        taken = _react(window)
+    else:
+        taken = _read(window, form, match.group())
+
+    if taken is not None:
+        calls, length = taken
+        return FoundCalls(start, start + length, tuple(calls), form)
+    if form.known:
+        return FoundCalls(start, match.end(), (), form)
+    return None
 
 
 def _number(match: re.Match[str]) -> int:
@@ -162,23 +168,30 @@ def _number(match: re.Match[str]) -> int:
     return int(match.lastgroup[1:])
 
 
-def _read(window: str, form: Form, opening: str) -> tuple[tuple[ForeignCall, ...], int] | None:
-    """Calls, and how long they are with their marks."""
-    invokes, functions = functools.partial(_elements, _INVOKE), functools.partial(_elements, _FUNCTION)
+Taken = tuple[list[ForeignCall], int]
+"""Calls, and the offset behind them."""
+
+
+def _read(window: str, form: Form, opening: str) -> Taken | None:
+    """The calls behind a mark, by the first reader that finds any, and the offset behind them and their closing mark."""
+    invokes = functools.partial(_elements, _INVOKE)
+    functions = functools.partial(_elements, _FUNCTION)
     for reader in (invokes, functions, _parameters, _separated, _pythonic, _gemma, _json_calls):
         taken = reader(window, len(opening), form)
         if taken is None:
             continue
+
         calls, end = taken
-        closed = _CLOSED_BY[form.closing].match(window, end) if form.closing else None
-        if closed is not None:
-            end = closed.end()
-        return tuple(calls), end
+        if form.closing:
+            end = _behind(_CLOSED_BY[form.closing], window, end)
+        return calls, end
     return None
 
 
-Taken = tuple[list[ForeignCall], int]
-"""Calls, and the offset behind them."""
+def _behind(pattern: re.Pattern[str], window: str, at: int) -> int:
+    """The offset behind what matches here; the same offset if nothing does."""
+    match = pattern.match(window, at)
+    return at if match is None else match.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +238,11 @@ def _elements(kind: _Element, window: str, at: int, form: Form) -> Taken | None:
     calls: list[ForeignCall] = []
     while (match := kind.opening.match(window, _skip(window, position))) is not None:
         arguments, position = _pairs(kind.argument, window, match.end())
-        given = _object(window, position)
-        if not arguments and given is not None:
-            arguments, position = given
-        closed = kind.closing.match(window, position)
-        position = closed.end() if closed is not None else position
+        as_object = _object(window, position)
+        if not arguments and as_object is not None:
+            arguments, position = as_object
+
+        position = _behind(kind.closing, window, position)
         calls.append(ForeignCall(match["name"], arguments))
     return (calls, position) if calls else None
 
@@ -249,20 +262,34 @@ def _parameters(window: str, at: int, form: Form) -> Taken | None:
         arguments, position = _pairs(_GLM, window, named.end())
         return [ForeignCall(named.group(1), arguments)], position
 
-    tag = _TAG.match(window, at if form.source != "Cline, with our names" else 0)
+    # Where the name itself is the mark, it is read once more.
+    begin = 0 if form.source == "Cline, with our names" else at
+    tag = _TAG.match(window, begin)
     if tag is None:
         return None
     inside, position = _element(window, tag)
     if inside is None:
         return None
-    if tag.group(1) in ("name", "tool_name", "tool"):
-        following = _TAG.match(window, position)
-        given, end = _element(window, following) if following is not None else (None, position)
-        decoded = _decoded(given or "")
-        return ([ForeignCall(inside.strip(), decoded)], end) if decoded is not None else None
-    if "." not in tag.group(1):
+
+    name = tag.group(1)
+    if name in ("name", "tool_name", "tool"):
+        return _with_arguments(inside.strip(), window, position)
+    if "." not in name:
         return None
-    return [_tagged(tag.group(1), inside)], position
+    return [_tagged(name, inside)], position
+
+
+def _with_arguments(name: str, window: str, at: int) -> Taken | None:
+    """A call whose arguments are an object in the element that begins here, or that has none."""
+    content: str | None = None
+    tag = _TAG.match(window, at)
+    if tag is not None:
+        content, at = _element(window, tag)
+
+    arguments = _decoded(content or "")
+    if arguments is None:
+        return None
+    return [ForeignCall(name, arguments)], at
 
 
 def _tagged(name: str, inside: str) -> ForeignCall:
@@ -276,17 +303,23 @@ def _tagged(name: str, inside: str) -> ForeignCall:
         arguments[tag.group(1)] = _lines(value)
     if arguments:
         return ForeignCall(name, arguments)
-    given = _decoded(inside)
-    if given:
-        return ForeignCall(name, given)
-    return ForeignCall(name, {}, (inside.strip("\n"),) if inside.strip() else ())
+
+    as_object = _decoded(inside)
+    if as_object:
+        return ForeignCall(name, as_object)
+
+    if not inside.strip():
+        return ForeignCall(name)
+    return ForeignCall(name, {}, (inside.strip("\n"),))
 
 
 def _element(window: str, tag: re.Match[str]) -> tuple[str | None, int]:
     """The content of an element, and where it ends; None if it has no end."""
     closing = f"</{tag.group(1)}>"
     end = window.find(closing, tag.end())
-    return (None, tag.end()) if end < 0 else (window[tag.end() : end], end + len(closing))
+    if end < 0:
+        return None, tag.end()
+    return window[tag.end() : end], end + len(closing)
 
 
 _SEPARATORS: Final = re.compile(
@@ -307,12 +340,12 @@ def _separated(window: str, at: int, form: Form) -> Taken | None:
     calls: list[ForeignCall] = []
     position = at
     while (match := _SEPARATORS.match(window, position)) is not None:
-        given = _object(window, match.end())
-        if given is None:
+        as_object = _object(window, match.end())
+        if as_object is None:
             break
-        arguments, end = given
-        closed = _SEPARATED_END.match(window, end)
-        position = closed.end() if closed is not None else end
+
+        arguments, end = as_object
+        position = _behind(_SEPARATED_END, window, end)
         calls.append(ForeignCall(match.group(1), arguments))
     return (calls, position) if calls else None
 
@@ -325,16 +358,22 @@ def _gemma(window: str, at: int, form: Form) -> Taken | None:
     match = _GEMMA.match(window, at)
     if match is None:
         return None
-    end = window.find("}", match.end())
-    inside = window[match.end() : end + 1].replace('<|"|>', '"')
+
+    end = window.find("}", match.end()) + 1
+    inside = window[match.end() : end].replace('<|"|>', '"')
     arguments = next(objects(inside), None)
-    return ([ForeignCall(match.group(1), arguments)], end + 1) if arguments is not None else None
+    if arguments is None:
+        return None
+    return [ForeignCall(match.group(1), arguments)], end
 
 
 def _pythonic(window: str, at: int, form: Form) -> Taken | None:
     """`[x(y="v"), …]` and `x(y="v")`, to the end of the marked text."""
-    closing = _CLOSINGS[form.closing].search(window, at) if form.closing else None
-    end = closing.start() if closing is not None else len(window)
+    end = len(window)
+    if form.closing:
+        closing = _CLOSINGS[form.closing].search(window, at)
+        end = len(window) if closing is None else closing.start()
+
     calls = python_calls(window[at:end])
     return (calls, end) if calls else None
 
@@ -347,17 +386,16 @@ def _json_calls(window: str, at: int, form: Form) -> Taken | None:
     position = at
     calls: list[ForeignCall] = []
     while True:
-        begin = _skip(window, position)
-        value = _value(window, begin)
-        if value is None:
+        decoded = _value(window, _skip(window, position))
+        if decoded is None:
             break
-        found = calls_of(value[0])
-        if not found:
+        value, end = decoded
+        calls_here = calls_of(value)
+        if not calls_here:
             break
-        calls += found
-        position = value[1]
-        separator = _BETWEEN.match(window, position)
-        position = separator.end() if separator is not None else position
+
+        calls += calls_here
+        position = _behind(_BETWEEN, window, end)
     return (calls, position) if calls else None
 
 
@@ -368,8 +406,7 @@ def _value(window: str, at: int) -> tuple[JSON, int] | None:
     try:
         return _JSON.raw_decode(window, at)
     except (ValueError, RecursionError):
-        given = _object(window, at)
-        return None if given is None else given
+        return _object(window, at)
 
 
 def _object(window: str, at: int) -> tuple[dict[str, JSON], int] | None:
@@ -378,14 +415,15 @@ def _object(window: str, at: int) -> tuple[dict[str, JSON], int] | None:
     if window[at : at + 1] != "{":
         return None
     try:
-        found, end = _JSON.raw_decode(window, at)
+        value, end = _JSON.raw_decode(window, at)
     except (ValueError, RecursionError):
+        # It has a mistake. Its braces say where it ends, unless they are wrong, too.
         balanced = _balanced(window, at)
         if balanced is None:
             return object_at(window, at)
         end = balanced
-        found = next(objects(window[at:end]), None)
-    return (found, end) if isinstance(found, dict) else None
+        value = next(objects(window[at:end]), None)
+    return (value, end) if isinstance(value, dict) else None
 
 
 _BRACES: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
@@ -409,11 +447,11 @@ def _skip(window: str, at: int) -> int:
 
 def _pairs(pattern: re.Pattern[str], window: str, at: int) -> tuple[dict[str, JSON], int]:
     """Consecutive arguments: `key` and `value` of each match."""
-    found: dict[str, JSON] = {}
+    arguments: dict[str, JSON] = {}
     while (match := pattern.match(window, at)) is not None:
-        found[match["key"].strip()] = _lines(match["value"])
+        arguments[match["key"].strip()] = _lines(match["value"])
         at = match.end()
-    return found, at
+    return arguments, at
 
 
 def _lines(value: str) -> str:
@@ -423,9 +461,12 @@ def _lines(value: str) -> str:
 
 def _decoded(text: str) -> dict[str, JSON] | None:
     """A text that is an object; nothing counts as an empty one."""
-    if not text.strip():
+    stripped = text.strip()
+    if not stripped:
         return {}
-    return next(objects(text), None) if text.strip().startswith("{") else None
+    if not stripped.startswith("{"):
+        return None
+    return next(objects(text), None)
 
 
 # --- what a call is -----------------------------------------------------------------------------
@@ -451,8 +492,11 @@ _BESIDE: Final = frozenset(
 def calls_of(value: JSON) -> list[ForeignCall]:
     """The calls that a JSON value is; empty if it is anything else."""
     if isinstance(value, list):
-        found = [calls_of(item) for item in value]
-        return [call for calls in found for call in calls] if found and all(found) else []
+        calls_by_item = [calls_of(item) for item in value]
+        if not all(calls_by_item):
+            return []
+        return [call for calls in calls_by_item for call in calls]
+
     if not isinstance(value, dict):
         return []
     for name in _LISTS:
@@ -465,18 +509,19 @@ def calls_of(value: JSON) -> list[ForeignCall]:
 
 
 def _call_of(value: dict[str, JSON]) -> list[ForeignCall]:
-    called = next((key for key in _NAMES if isinstance(value.get(key), str)), None)
-    if called is None:
+    """The call that an object is, which holds a name and arguments, and nothing that calls don't have."""
+    name_key = next((key for key in _NAMES if isinstance(value.get(key), str)), None)
+    arguments_key = next((key for key in _ARGUMENTS if key in value), None)
+    if name_key is None or arguments_key is None:
         return []
-    given = next((key for key in _ARGUMENTS if key in value), None)
-    others = set(value) - _BESIDE - {called, given}
-    if others or given is None:
+    if set(value) - _BESIDE - {name_key, arguments_key}:
         return []
-    name = str(value[called]).strip()
+
+    name = str(value[name_key]).strip()
     if not re.fullmatch(_NAMED, name):
         return []
 
-    arguments = value[given]
+    arguments = value[arguments_key]
     if isinstance(arguments, str):
         decoded = _decoded(arguments)
         if decoded is None:
@@ -486,8 +531,10 @@ def _call_of(value: dict[str, JSON]) -> list[ForeignCall]:
         arguments = {}
     if not isinstance(arguments, dict):
         return []
-    if isinstance(value.get("body"), str):
-        return [ForeignCall(name, arguments, (value["body"],))]
+
+    body = value.get("body")
+    if isinstance(body, str):
+        return [ForeignCall(name, arguments, (body,))]
     return [ForeignCall(name, arguments)]
 
 
@@ -502,13 +549,12 @@ def python_calls(text: str) -> list[ForeignCall]:
         tree = ast.parse(text.strip(), mode="exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
+
     calls: list[ForeignCall] = []
     for statement in tree.body:
         if not isinstance(statement, ast.Expr):
             return []
-        inside = statement.value
-        items = inside.elts if isinstance(inside, (ast.List, ast.Tuple)) else [inside]
-        for item in items:
+        for item in _items(statement.value):
             call = _python_call(item)
             if call is None:
                 return []
@@ -516,22 +562,34 @@ def python_calls(text: str) -> list[ForeignCall]:
     return calls
 
 
+def _items(expression: ast.expr) -> list[ast.expr]:
+    if isinstance(expression, ast.List | ast.Tuple):
+        return expression.elts
+    return [expression]
+
+
 def _python_call(item: ast.expr) -> ForeignCall | None:
+    """A call with a name and values that JSON can hold; None if it is anything else."""
     if isinstance(item, ast.Await):
         item = item.value
     if not isinstance(item, ast.Call):
         return None
+
     name = _dotted(item.func)
     if name == "print" and len(item.args) == 1 and not item.keywords:
         return _python_call(item.args[0])
+
     try:
         words = tuple(ast.literal_eval(word) for word in item.args)
         arguments = {word.arg: ast.literal_eval(word.value) for word in item.keywords if word.arg is not None}
         json.dumps([words, arguments])
     except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError):
         return None
-    whole = len(arguments) == len(item.keywords)
-    return ForeignCall(name, arguments, words) if name and whole else None
+
+    spreads_others = len(arguments) < len(item.keywords)
+    if not name or spreads_others:
+        return None
+    return ForeignCall(name, arguments, words)
 
 
 def _dotted(node: ast.expr) -> str:
@@ -557,37 +615,56 @@ _REACT_END: Final = re.compile(r"\n[ \t]*(?:\*\*)?(?:Observation|Thought|Final A
 _FENCED: Final = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
 
 
-def _react(window: str) -> tuple[tuple[ForeignCall, ...], int] | None:
-    """`Action: x` and `Action Input: …` behind it, up to the next heading of its kind."""
+def _react(window: str) -> Taken | None:
+    """`Action: x[…]`, a fenced object behind `Action:`, or `Action: x` and `Action Input: …`."""
     short = _REACT_SHORT.match(window)
     if short is not None:
-        name, plain, python = short.groups()
-        calls = (
-            python_calls(f"{name}{python}") if python else [ForeignCall(name, {}, (plain,) if plain else ())]
-        )
-        return (tuple(calls), short.end()) if calls else None
+        calls = _short_react(*short.groups())
+        return (calls, short.end()) if calls else None
 
     fenced = _REACT_FENCED.match(window)
     if fenced is not None:
-        value = _value(fenced.group(1), 0)
-        listed = calls_of(value[0]) if value is not None else []
-        return (tuple(listed), fenced.end()) if listed else None
+        decoded = _value(fenced.group(1), 0)
+        calls = [] if decoded is None else calls_of(decoded[0])
+        return (calls, fenced.end()) if calls else None
 
     match = _REACT.match(window)
     if match is None:
         return None
-    given = _object(window, match.end())
-    if given is not None:
-        return (ForeignCall(match.group(1), given[0]),), given[1]
-    ends = _REACT_END.search(window, match.end())
-    end = ends.start() if ends is not None else len(window)
-    text = window[match.end() : end].strip()
-    inside = _FENCED.fullmatch(text)
-    text = inside.group(1) if inside is not None else text
-    decoded = _decoded(text) if text.startswith("{") else None
-    if decoded is not None:
-        return (ForeignCall(match.group(1), decoded),), end
-    return (ForeignCall(match.group(1), {}, (text.strip("\"'`"),) if text else ()),), end
+    name = match.group(1)
+    as_object = _object(window, match.end())
+    if as_object is not None:
+        arguments, end = as_object
+        return [ForeignCall(name, arguments)], end
+
+    # A text, up to the next heading of its kind.
+    following = _REACT_END.search(window, match.end())
+    end = len(window) if following is None else following.start()
+    return [_react_call(name, window[match.end() : end].strip())], end
+
+
+def _short_react(name: str, plain: str | None, python: str | None) -> list[ForeignCall]:
+    """`x[plain]`, or `x(python)`."""
+    if python:
+        return python_calls(f"{name}{python}")
+    if plain:
+        return [ForeignCall(name, {}, (plain,))]
+    return [ForeignCall(name)]
+
+
+def _react_call(name: str, text: str) -> ForeignCall:
+    """A call whose input is an object or a text, fenced or not."""
+    fenced = _FENCED.fullmatch(text)
+    if fenced is not None:
+        text = fenced.group(1)
+
+    if text.startswith("{"):
+        arguments = _decoded(text)
+        if arguments is not None:
+            return ForeignCall(name, arguments)
+    if not text:
+        return ForeignCall(name)
+    return ForeignCall(name, {}, (text.strip("\"'`"),))
 
 
 # --- calls in code blocks -----------------------------------------------------------------------
@@ -614,18 +691,23 @@ def calls_in_block(language: str, body: str) -> tuple[ForeignCall, ...]:
     """The calls that are the whole content of a code block; empty if it has any other."""
     if len(body) > LONGEST:
         return ()
-    if language in PYTHONS or language == "tool_code":
-        found = python_calls(body)
-        if found or language in PYTHONS:
-            return tuple(found)
+
+    if language in PYTHONS:
+        return tuple(python_calls(body))
+    if language == "tool_code":
+        as_python = python_calls(body)
+        if as_python:
+            return tuple(as_python)
     if language not in CALL_LANGUAGES:
         return ()
+
     position = _skip(body, 0)
     calls: list[ForeignCall] = []
     while position < len(body):
         read = read_at(body, position)
         if read is None or not read.calls:
             return ()
+
         calls += read.calls
         position = _skip(body, read.end)
     return tuple(calls)
@@ -638,7 +720,7 @@ Resolve = Callable[[str], str]
 @functools.lru_cache(maxsize=64)
 def resolver(names: tuple[str, ...]) -> Resolve:
     """Return what finds the function or action that a name means: the name itself, with a prefix, without its dot."""
-    exact = {name: name for name in names}
+    exact = frozenset(names)
     plain: dict[str, set[str]] = {}
     for name in names:
         plain.setdefault(_plain(name), set()).add(name)
@@ -647,8 +729,10 @@ def resolver(names: tuple[str, ...]) -> Resolve:
         bare = re.sub(r"^(?:functions?|tools?)[./:]+|:\d+$|\.call$", "", name)
         if bare in exact:
             return bare
-        meant = plain.get(_plain(bare), set())
-        return next(iter(meant)) if len(meant) == 1 else ""
+
+        # Names that differ only in their signs mean nothing in particular.
+        candidates = plain.get(_plain(bare), set())
+        return next(iter(candidates)) if len(candidates) == 1 else ""
 
     return resolve
 
