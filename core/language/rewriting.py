@@ -112,11 +112,15 @@ def _with_answer_as_block(text: str, registry: Registry) -> str:
         return block(ANSWER.name, None)
 
     before, _, last = text.rstrip().rpartition("\n")
-    if not _ANSWER_ALONE.fullmatch(last) or last.startswith(("    ", "\t")):
+    is_code = last.startswith(("    ", "\t"))
+    if is_code or not _ANSWER_ALONE.fullmatch(last):
         return text
+
     blocks = scan(text, registry.is_action).blocks
-    in_block = bool(blocks) and not blocks[-1].closed
-    return text if in_block else f"{before.rstrip()}\n\n{block(ANSWER.name, None)}"
+    in_open_block = bool(blocks) and not blocks[-1].closed
+    if in_open_block:
+        return text
+    return f"{before.rstrip()}\n\n{block(ANSWER.name, None)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +153,17 @@ class _Reader:
         self._doubtful = len(text) if self._known is None else _doubtful_from(text, registry)
         self._writer = CallWriter()
         self._scanner = Scanner(registry.is_action)
-        self._base = 0  # where the text begins that the scanner reads
+        self._base = 0
+        """Where the text begins that the scanner reads."""
         self._in_list = False
         self._quotes = _Quotes(text)
         self._tried = 0
+        """How many marks of other forms were read."""
         self._may_be_in_vain = _IN_VAIN * len(text) + _LEAST_IN_VAIN
         """How many characters may still be read for calls and blocks that are none."""
         self._pieces: list[_Piece] = []
-        self._acted = 0  # where the last action block ends that needs no rewriting
+        self._acted = 0
+        """Where the last action block ends that needs no rewriting."""
         self.unknown: list[FoundCalls] = []
 
     def rewritten(self) -> Rewritten:
@@ -168,14 +175,17 @@ class _Reader:
         written: list[str] = []
         position = 0
         for piece in pieces:
-            before = self._text[position : piece.start].rstrip(" \t")
-            written.append(f"{before.rstrip()}\n\n" if before.strip() else "")
-            written.append(piece.blocks)
-            written.append("\n\n")
+            before = self._text[position : piece.start].rstrip()
+            if before:
+                written.append(f"{before}\n\n")
+            written.append(f"{piece.blocks}\n\n")
             position = piece.end
         rest = self._text[position:].lstrip("\n")
 
-        invented = foreign.INVENTED.search(rest) if any(piece.calls for piece in pieces) else None
+        # Behind a call in another form, the model may have gone on with a result that nobody gave.
+        invented = None
+        if any(piece.calls for piece in pieces):
+            invented = foreign.INVENTED.search(rest)
         if invented is not None:
             rest = rest[: invented.start()]
         return Rewritten(f"{''.join(written)}{rest}".rstrip(), cut=invented is not None)
@@ -219,9 +229,9 @@ class _Reader:
 
     def _line(self, start: int) -> int:
         """Read the line at `start`, or what begins in it. Returns where reading goes on."""
-        end = self._text.find("\n", start)
-        end = end + 1 if end >= 0 else len(self._text)
+        end = self._text.find("\n", start) + 1 or len(self._text)
         line = self._text[start:end]
+
         if not self._scanner.inside and len(self._pieces) < _MOST_PIECES:
             after = self._listed(start, line)
             if after is None:
@@ -230,9 +240,11 @@ class _Reader:
                 after = self._foreign(start, line)
             if after is not None:
                 # What follows is read as if it stood alone, as it will when this is a block.
-                self._scanner, self._base = Scanner(self._registry.is_action), after
+                self._scanner = Scanner(self._registry.is_action)
+                self._base = after
                 return after
             self._in_list = self._goes_on_with_list(line)
+
         self._take(self._scanner.feed(line))
         return end
 
@@ -248,27 +260,28 @@ class _Reader:
         match = _LISTED.match(line)
         if match is None:
             return None
-        item = bool(_ITEM.match(line))
-        if not item and not (self._in_list and match["before"]):
+        begins_item = _ITEM.match(line) is not None
+        goes_on = self._in_list and bool(match["before"])
+        if not begins_item and not goes_on:
             return None
-
         if self._may_be_in_vain <= 0:
             return None
 
-        name = match["info"].split(None, 1)[0] if match["info"].strip() else ""
-        acts = bool(name) and self._registry.is_action(name)
-        body, after = self._body(start + len(line), match["mark"], acts=acts)
+        info = match["info"].strip()
+        words = info.split(None, 1)
+        acts = bool(words) and self._registry.is_action(words[0])
+        lines, after = self._body(start + len(line), match["mark"], acts=acts)
         if after is None:
             self._may_be_in_vain -= len(self._text) - start
             return None
+
         self._in_list = True
-        lines = [_outdented(text, len(match["before"].expandtabs(4))) for text in body]
-        content = "\n".join(lines)
-        info = match["info"].strip()
+        columns = len(match["before"].expandtabs(4))
+        body = "\n".join([_outdented(text, columns) for text in lines])
         if acts:
-            self._pieces.append(_Piece(start, after, block(info, content if body else None)))
+            self._pieces.append(_Piece(start, after, block(info, body if lines else None)))
         else:
-            self._code(start, after, info, content)
+            self._code(start, after, info, body)
         return after
 
     def _body(self, start: int, mark: str, *, acts: bool) -> tuple[list[str], int | None]:
@@ -278,14 +291,18 @@ class _Reader:
         position = start
         while position < len(self._text):
             end = self._text.find("\n", position)
-            end = end if end >= 0 else len(self._text)
+            if end < 0:
+                end = len(self._text)
             line = self._text[position:end]
             position = end + 1
+
+            # As in the scanner, a fence with a language opens another level inside an action.
             fence = line.strip()
             if fence.startswith(mark):
+                is_inline_code = mark[0] == "`" and "`" in fence.lstrip("`")
                 if not fence.strip(mark[0]):
                     levels -= 1
-                elif acts and not (mark[0] == "`" and "`" in fence.lstrip("`")):
+                elif acts and not is_inline_code:
                     levels += 1
                 if levels == 0:
                     return body, min(position, len(self._text))
@@ -298,9 +315,12 @@ class _Reader:
         """Read an action that is this line alone. Returns where it ends; None if it is none."""
         if self._known is None or start >= self._doubtful:
             return None
+
         in_list = self._goes_on_with_list(line)
-        indented = line.startswith(("    ", "\t")) and not in_list
-        written = None if indented else bare.line_of(line.rstrip("\n"))
+        is_code = line.startswith(("    ", "\t")) and not in_list
+        if is_code:
+            return None
+        written = bare.line_of(line.rstrip("\n"))
         if written is None or self._quotes.holds(start):
             return None
         if bare.is_heading(written, self._text, end) or bare.is_in_paragraph(written, self._text, start, end):
@@ -319,48 +339,61 @@ class _Reader:
 
     def _foreign(self, start: int, line: str) -> int | None:
         """Read calls in another form that begin in a line. Returns where they end; None if there are none."""
-        more = self._tried < _MOST and self._may_be_in_vain > 0
-        at = foreign.opens_in(line) if more else None
-        if at is None or _FENCE.match(line):
-            return None  # what opens a block says what it is, and holds no call
-        self._tried += 1
-        indented = at >= 4 and not line[:at].strip() and not self._in_list
-        if indented or line.lstrip().startswith(">"):
+        if self._tried >= _MOST or self._may_be_in_vain <= 0:
             return None
+        at = foreign.opens_in(line)
+        # What opens a block says what it is, and holds no call.
+        if at is None or _FENCE.match(line):
+            return None
+
+        self._tried += 1
+        before = line[:at]
+        is_code = at >= 4 and not before.strip() and not self._in_list
+        if is_code or line.lstrip().startswith(">"):
+            return None
+
         found = foreign.read_at(self._text, start + at)
         if found is None or not found.calls:
             self._may_be_in_vain -= min(len(self._text) - start - at, foreign.LONGEST)
         if found is None:
             return None
 
-        line_end = self._text.find("\n", found.end)
-        behind = self._text[found.end : line_end if line_end >= 0 else len(self._text)]
-        in_sentence = bool(line[:at].strip()) and bool(behind.strip())
-        blocks = "" if in_sentence else self._blocks(found.calls)
-        if not blocks:
-            calls_something = bool(found.calls) and not in_sentence
-            if found.form.known or calls_something:
+        # A call with words on both sides of it is spoken of, and not made.
+        in_sentence = bool(before.strip()) and bool(self._rest_of_line(found.end).strip())
+        if in_sentence or not found.calls:
+            if found.form.known:
                 self.unknown.append(found)
-            return found.end if found.calls and not in_sentence else None
-        self._pieces.append(
-            _Piece(found.start, found.end, blocks, last=not found.form.known, calls=found.calls)
-        )
+            return None
+
+        blocks = self._blocks(found.calls)
+        if not blocks:
+            self.unknown.append(found)
+            return found.end
+
+        last = not found.form.known
+        self._pieces.append(_Piece(found.start, found.end, blocks, last, found.calls))
         return found.end
+
+    def _rest_of_line(self, start: int) -> str:
+        end = self._text.find("\n", start)
+        return self._text[start:] if end < 0 else self._text[start:end]
 
     def _blocks(self, calls: Sequence[ForeignCall]) -> str:
         """Calls as action blocks; empty if one of them calls what does not exist."""
         if not calls:
             return ""
+
+        # All are found before one is written: the writer numbers the variables that it makes.
         resolve = resolver(self._registry.names)
-        specs = [self._registry.find(resolve(call.name)) for call in calls]
-        known = [spec for spec in specs if isinstance(spec, ActionSpec)]
-        if len(known) < len(calls):
-            return ""
-        blocks = [
-            self._writer.blocks(spec, call.arguments, call.words)
-            for spec, call in zip(known, calls, strict=True)
-        ]
-        return "\n\n".join(blocks)
+        specs: list[ActionSpec] = []
+        for call in calls:
+            spec = self._registry.find(resolve(call.name))
+            if not isinstance(spec, ActionSpec):
+                return ""
+            specs.append(spec)
+
+        pairs = zip(specs, calls, strict=True)
+        return "\n\n".join([self._writer.blocks(spec, call.arguments, call.words) for spec, call in pairs])
 
     # --- blocks ---------------------------------------------------------------------------------
 
@@ -371,13 +404,11 @@ class _Reader:
                 self._block(event)
 
     def _block(self, found: Block) -> None:
-        start, end = self._base + found.start, self._base + found.end
+        end = self._base + found.end
         if found.action:
             self._acted = end
-            return
-        if not found.closed or len(self._pieces) >= _MOST_PIECES:
-            return
-        self._code(start, end, found.info, found.body)
+        elif found.closed and len(self._pieces) < _MOST_PIECES:
+            self._code(self._base + found.start, end, found.info, found.body)
 
     def _code(self, start: int, end: int, info: str, body: str) -> None:
         """Take a block of code that means an action."""
@@ -387,6 +418,7 @@ class _Reader:
         if named:
             self._pieces.append(_Piece(start, end, named))
             return
+
         calls = foreign.calls_in_block(language, body)
         blocks = self._blocks(calls)
         if blocks:
@@ -401,6 +433,7 @@ class _Reader:
             return ""
         if rest and self._is_name(rest.split(None, 1)[0]):
             return block(rest, body)
+
         first, _, lines = body.partition("\n")
         if first.strip() and self._is_name(first.split(None, 1)[0]):
             return block(first.strip(), lines)
@@ -416,12 +449,16 @@ class _Reader:
         """
         if not self._pieces:
             return []
-        end = max(self._pieces[-1].end, self._acted)
-        rest = self._text[end:]
+
+        rest = self._text[max(self._pieces[-1].end, self._acted) :]
         invented = foreign.INVENTED.match(rest.lstrip("\n"))
         at_end = not rest.strip() or invented is not None
-        acted = max([self._acted, *(piece.end for piece in self._pieces if not piece.last)])
-        return [piece for piece in self._pieces if not piece.last or (at_end and piece.start >= acted)]
+
+        surely = [piece for piece in self._pieces if not piece.last]
+        if not at_end:
+            return surely
+        acted = max([self._acted, *(piece.end for piece in surely)])
+        return [piece for piece in self._pieces if not piece.last or piece.start >= acted]
 
 
 class _Quotes:
@@ -438,10 +475,12 @@ class _Quotes:
     def holds(self, start: int) -> bool:
         """Whether the paragraph up to the line at `start` begins as a quote, or goes on as one."""
         # Two line ends are also found if the first of them was read before.
+        begin = self._read
         end = self._text.rfind("\n\n", max(self._read - 1, 0), start)
         if end >= 0:
             self._in_quote = False
-        begin = self._read if end < 0 else end + 2
+            begin = end + 2
+
         self._in_quote = self._in_quote or _QUOTES.search(self._text, begin, start) is not None
         self._read = max(start, self._read)
         return self._in_quote

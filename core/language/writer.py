@@ -22,9 +22,9 @@ def block(info: str, body: str | None) -> str:
     mark = "~" if "`" in info else "`"
     longest = max((len(run) for run in re.findall(f"{mark}+", body or "")), default=0)
     fence = mark * max(3, longest + 1)
-    return (
-        f"{fence}{paired(info)}\n{fence}" if not body else f"{fence}{paired(info)}\n{paired(body)}\n{fence}"
-    )
+    if not body:
+        return f"{fence}{paired(info)}\n{fence}"
+    return f"{fence}{paired(info)}\n{paired(body)}\n{fence}"
 
 
 def written(value: JSON) -> str:
@@ -46,9 +46,12 @@ class CallWriter:
 
     def blocks(self, spec: ActionSpec, arguments: Mapping[str, JSON], words: Sequence[JSON] = ()) -> str:
         """A call as action blocks. `words`: arguments without a name, in the order of the function's parameters."""
-        given = self._named(spec, arguments, words)
-        body = given.pop(spec.body, None) if spec.body is not None else None
-        known = {name: value for name, value in given.items() if _KEY.fullmatch(name)}
+        named = self._named(spec, arguments, words)
+        body: JSON = None
+        if spec.body is not None:
+            body = named.pop(spec.body, None)
+
+        known = {name: value for name, value in named.items() if _KEY.fullmatch(name)}
         if isinstance(body, str) and _REFERENCE.fullmatch(body):
             known[spec.body or ""] = body
             body = None
@@ -69,17 +72,20 @@ class CallWriter:
 
     def _variable(self, parameter: str) -> str:
         """A name for the value of a parameter, which it says: `old_1`."""
-        number = self._numbers[parameter] = self._numbers.get(parameter, 0) + 1
+        number = self._numbers.get(parameter, 0) + 1
+        self._numbers[parameter] = number
         return f"{parameter.replace('-', '_')}_{number}"
 
     def _named(
         self, spec: ActionSpec, arguments: Mapping[str, JSON], words: Sequence[JSON]
     ) -> dict[str, JSON]:
         """All arguments by name."""
-        given: dict[str, JSON] = {}
+        named: dict[str, JSON] = {}
         for key, value in arguments.items():
-            given[parameter_meant(spec, key, arguments) or key] = value
-        return {**given, **dict(zip(self._slots(spec, given), words, strict=False))}
+            named[parameter_meant(spec, key, arguments) or key] = value
+
+        slots = self._slots(spec, named)
+        return {**named, **dict(zip(slots, words, strict=False))}
 
     @staticmethod
     def _slots(spec: ActionSpec, given: Mapping[str, JSON]) -> Iterator[str]:
