@@ -7,7 +7,7 @@ from collections import deque
 from types import TracebackType
 from typing import Final
 
-from iact.core.errors import IactError
+from iact.core.errors import IactError, UsageError
 from iact.core.session.events import Delta, Event, OutputEvent, TreeChanged
 
 _LIMIT: Final = 4096
@@ -28,10 +28,12 @@ class Watcher:
         self._watchers = watchers
         self._queue: deque[Event] = deque(first)
         self._ready = asyncio.Event()
+        self._entered = False
         self._lagging = self._closed = False
 
     async def __aenter__(self) -> Watcher:
         self._watchers.add(self)
+        self._entered = True
         if self._queue:
             self._ready.set()
         return self
@@ -45,6 +47,10 @@ class Watcher:
         return self
 
     async def __anext__(self) -> Event:
+        if not self._entered:
+            raise UsageError(
+                "Nothing is watched yet: write `async with session.watch() as events:`, and iterate over events."
+            )
         while not self._queue:
             if self._lagging:
                 raise Lagging(
