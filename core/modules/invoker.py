@@ -484,14 +484,18 @@ class Invoker:
         """
         gone: dict[InstanceKey, Running] = {}
         asked: list[tuple[InstanceKey, Running, frozenset[str]]] = []
+        shared: list[tuple[InstanceKey, Running, frozenset[str]]] = []
         for underway in self._underway:
             if agents(underway.agent) and underway.impact > most:
                 underway.end()
         for key, running in list(self._instances.running.items()):
             calls = [one for one in self._underway if one.key == key]
             held = frozenset(one for one in self._holding.held(key) if agents(agent_of(one)))
+            others_hold = not idle and held < self._holding.held(key)
             if any(agents(one.agent) and one.impact > most for one in calls):
                 gone[key] = running
+            elif held and others_hold:
+                shared.append((key, running, held))
             elif key.right == "work" and (idle or running.start.views):
                 own = {key.agent, *running.served} if key.agent and agents(key.agent) else set[str]()
                 if calls and (held or own or idle):
@@ -501,6 +505,8 @@ class Invoker:
         async with asyncio.TaskGroup() as group:
             for key, running in gone.items():
                 group.create_task(self._freeze(key, running))
+            for key, running, whose in shared:
+                group.create_task(self._end_work_of(key, running, whose))
             for key, running, whose in asked:
                 group.create_task(self._end_background(key, running, whose))
 
@@ -520,6 +526,15 @@ class Invoker:
         await self._forget(key)
         with suppress(SandboxError):  # the host removes what is left at the end of the session
             await self._instances.stop(running)
+
+    async def _end_work_of(self, key: InstanceKey, running: Running, whose: frozenset[str]) -> None:
+        """Have an instance end its background work for some names, and keep what it holds for others. If it can't, the
+        whole instance is ended."""
+        for one in whose:
+            if not await running.client.end_background(self._session, one, _ENDING):
+                await self._freeze(key, running)
+                return
+            self._holding.let_go(key, one)
 
     async def _end_background(self, key: InstanceKey, running: Running, whose: frozenset[str]) -> None:
         """Have an instance end its background work; if it can't and is in use, the whole instance is ended."""

@@ -26,6 +26,10 @@ class StatefulInstances:
         else:
             held.discard(whose)
 
+    def let_go(self, key: InstanceKey, whose: str) -> None:
+        """Note that what an instance held for one name has ended."""
+        self._held.get(key, set()).discard(whose)
+
     def forget(self, key: InstanceKey) -> None:
         """Note that an instance was stopped, or that what it held has ended."""
         self._held.pop(key, None)

@@ -417,6 +417,25 @@ def test_what_an_agent_left_running_is_ended_and_everything_else_goes_on(ends: b
     play(scene, ends=ends)
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_an_instance_holds_for_others_outlives_a_pause_of_one_agent(ends: bool) -> None:
+    """Only a module that can't end one agent's work alone is ended as a whole."""
+
+    async def scene(it: Scene) -> None:
+        for agent in ("/a", "/b"):
+            await it.call("move", "full", impact=1, agent=agent)
+        await it.invoker.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
+        assert it.den.ended == (["0 /a"] if ends else [])
+        assert it.host.started[0].frozen is not ends
+        if ends:
+            assert await it.seat(impact=1, agent="/b")
+            assert len(it.host.started) == 1, "it goes on as it was"
+            await it.invoker.halt(lambda agent: agent == "/b", most=math.inf, idle=False)
+            assert it.host.started[0].frozen, "nobody else is in it now"
+
+    play(scene, ends=ends)
+
+
 def test_a_module_that_can_not_end_what_it_holds_is_ended_with_its_calls() -> None:
     async def scene(it: Scene) -> None:
         it.den.gates["slow"] = asyncio.Event()
