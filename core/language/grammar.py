@@ -18,7 +18,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -88,19 +88,23 @@ def split(info: str, *, nested: bool = True) -> tuple[str, tuple[Argument, ...]]
     `nested`: `$name` may stand inside of a JSON argument.
     """
     name, rest = [*info.split(None, 1), "", ""][:2]
-    found: list[Argument] = []
+    arguments: list[Argument] = []
     position = _skip(rest, 0)
     while position < len(rest):
+        key: str | None = None
         key_match = _KEY.match(rest, position)
-        key = key_match.group(1) if key_match else None
-        start = key_match.end() if key_match else position
-        taken = _value(rest, start, nested=nested)
-        if taken is None:
-            return Mistake(_unreadable(name, key, rest[start:]))
-        text, form, position = taken
-        found.append(Argument(key, text, form))
-        position = _skip(rest, position)
-    return name, tuple(found)
+        if key_match is not None:
+            key = key_match.group(1)
+            position = key_match.end()
+
+        value = _value(rest, position, nested=nested)
+        if value is None:
+            return Mistake(_unreadable(name, key, rest[position:]))
+
+        text, form, end = value
+        arguments.append(Argument(key, text, form))
+        position = _skip(rest, end)
+    return name, tuple(arguments)
 
 
 def _skip(text: str, position: int) -> int:
@@ -111,10 +115,12 @@ def _skip(text: str, position: int) -> int:
 def _value(
     text: str, start: int, *, nested: bool
 ) -> tuple[str, Literal["bare", "quoted", "reference"], int] | None:
+    """The value that begins at `start`, its form, and where it ends; None if there is none."""
     for pattern in (_DOUBLE, _SINGLE, _CURLY):
         quoted = pattern.match(text, start)
         if quoted is not None and _ends(text, quoted.end()):
             return re.sub(r"\\(.)", _unescape, quoted.group(1)), "quoted", quoted.end()
+
     if text.startswith(("[", "{"), start):
         try:
             _, end = _JSON.raw_decode(text, start)
@@ -124,9 +130,11 @@ def _value(
             end = end_of(text, start) or start
         if end > start and _ends(text, end):
             return text[start:end], "bare", end
+
     reference = _REFERENCE.match(text, start)
     if reference is not None and _ends(text, reference.end()):
         return reference.group(1), "reference", reference.end()
+
     bare = _BARE.match(text, start)
     if bare is not None and _ends(text, bare.end()):
         return bare.group(), "bare", bare.end()
@@ -153,7 +161,9 @@ def _unreadable(name: str, key: str | None, rest: str) -> str:
 
 def _shown(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return json.dumps(text[:_SHOWN] + ("…" if len(text) > _SHOWN else ""), ensure_ascii=False)
+    if len(text) > _SHOWN:
+        text = f"{text[:_SHOWN]}…"
+    return json.dumps(text, ensure_ascii=False)
 
 
 def bind(
@@ -164,10 +174,13 @@ def bind(
     attached: dict[str, Value] = {}
     labels: dict[str, frozenset[str]] = {}
     open_slots = [name for name in spec.properties if name != spec.body][: spec.words]
+
     for argument in arguments:
         if argument.key is None and spec.rest is not None:
             given[spec.rest] = f"{given.get(spec.rest, '')} {argument.text}".strip()
             continue
+
+        # The parameter that it is for.
         if argument.key is None:
             slot = next((name for name in open_slots if name not in given and name not in attached), None)
             if slot is None:
@@ -178,17 +191,19 @@ def bind(
                 return _no_parameter(spec, slot, argument)
             if slot in given or slot in attached:
                 return _wrong(spec, f"parameter `{slot}` is given twice")
+
+        # Its value: a variable, an object that names variables, or as it is written.
         if argument.form == "reference":
             value = table.get(argument.text)
             if value is None:
                 return _no_variable(spec, slot, argument.text, table)
-            if _takes_any_text(spec.properties[slot]):
+            schema = spec.properties[slot]
+            if _takes_any_text(schema):
                 attached[slot] = value
                 continue
             if value.size > _READ:
                 return _wrong(
-                    spec,
-                    f"parameter `{slot}` expects {_type(spec.properties[slot])}; ${argument.text} is too long",
+                    spec, f"parameter `{slot}` expects {_type(schema)}; ${argument.text} is too long"
                 )
             # A mistake names the variable and shows nothing of it: otherwise its agent would read it without a record
             # of that.
@@ -207,18 +222,18 @@ def bind(
         if isinstance(fitted, Mistake):
             return fitted
         given[slot] = fitted.value
-    if body is not None and spec.body is not None and body.strip():
+
+    if body is not None and body.strip():
+        if spec.body is None:
+            return _wrong(spec, "it takes no body", hint=True)
         if spec.body in given or spec.body in attached:
             return _wrong(spec, f"parameter `{spec.body}` is given on the first line and in the body")
         given[spec.body] = body
-    elif body is not None and spec.body is None and body.strip():
-        return _wrong(spec, "it takes no body", hint=True)
-    for name in spec.properties:
+
+    for name, schema in spec.properties.items():
         if name in spec.required and name not in given and name not in attached:
             where = " (the lines of the block)" if name == spec.body else ""
-            return _wrong(
-                spec, f"parameter `{name}`{where} of type {_type(spec.properties.get(name, {}))} is missing"
-            )
+            return _wrong(spec, f"parameter `{name}`{where} of type {_type(schema)} is missing")
     return Bound(given, attached, labels)
 
 
@@ -230,13 +245,14 @@ class _Fitted:
 def _fit(spec: ActionSpec, name: str, text: str, shown: str) -> _Fitted | Mistake:
     """Read one value as the type in the schema. `shown`: how a mistake names it."""
     schema = spec.properties[name]
-    types = _types(schema)
-    for wanted in types:
-        value = _read(text, wanted)
-        if value is not None and (wait := _outside(schema, value.value)) is None:
-            return value
-        if value is not None:
-            return _wrong(spec, f"parameter `{name}` {wait}, not {shown}")
+    for wanted in _types(schema):
+        fitted = _read(text, wanted)
+        if fitted is None:
+            continue
+        violated = _outside(schema, fitted.value)
+        if violated is not None:
+            return _wrong(spec, f"parameter `{name}` {violated}, not {shown}")
+        return fitted
     return _wrong(spec, f"parameter `{name}` expects {_type(schema)}, not {shown}")
 
 
@@ -269,19 +285,28 @@ def _takes_any_text(schema: Mapping[str, JSON]) -> bool:
 
 
 def _types(schema: Mapping[str, JSON]) -> tuple[str, ...]:
+    """The types that a value may have, in the order in which they are tried."""
     declared = schema.get("type")
     if isinstance(declared, str):
         return (declared,)
     if isinstance(declared, list):
-        return tuple(sorted((str(one) for one in declared if one != "null"), key=lambda one: one == "string"))
+        return _in_order([str(name) for name in declared])
+
     for union in ("anyOf", "oneOf"):
         options = schema.get(union)
         if isinstance(options, list):
-            found = [one for option in options if isinstance(option, dict) for one in _types(option)]
-            return tuple(sorted((one for one in found if one != "null"), key=lambda one: one == "string"))
+            return _in_order(
+                [name for option in options if isinstance(option, dict) for name in _types(option)]
+            )
+
     if isinstance(schema.get("enum"), list):
         return ("string",)
     return ("boolean", "number", "string")
+
+
+def _in_order(types: Sequence[str]) -> tuple[str, ...]:
+    """Text last, because every value is one; null never, because nobody writes it."""
+    return tuple(sorted([name for name in types if name != "null"], key=lambda name: name == "string"))
 
 
 def _read(text: str, wanted: str) -> _Fitted | None:
@@ -289,13 +314,16 @@ def _read(text: str, wanted: str) -> _Fitted | None:
         case "string":
             return _Fitted(text)
         case "boolean":
-            return _Fitted(_WORDS[text.lower()]) if text.lower() in _WORDS else None
+            word = text.lower()
+            return _Fitted(_WORDS[word]) if word in _WORDS else None
         case "integer":
             return _Fitted(int(text)) if _INTEGER.fullmatch(text) else None
         case "number":
             if _INTEGER.fullmatch(text):
                 return _Fitted(int(text))
-            number = float(text) if _NUMBER.fullmatch(text) else math.inf
+            if not _NUMBER.fullmatch(text):
+                return None
+            number = float(text)
             return _Fitted(number) if math.isfinite(number) else None
         case _:
             try:
@@ -311,15 +339,16 @@ def _outside(schema: Mapping[str, JSON], value: JSON) -> str | None:
     options = schema.get("enum")
     if isinstance(options, list) and value not in options:
         return "must be one of " + ", ".join(_shown(option) for option in options)
+
     pattern = schema.get("pattern")
-    if (
-        isinstance(pattern, str)
-        and isinstance(value, str)
-        and ("\n" in value or not re.search(pattern, value))
-    ):
-        return f"must match {pattern}"
+    if isinstance(pattern, str) and isinstance(value, str):
+        matches = "\n" not in value and re.search(pattern, value) is not None
+        if not matches:
+            return f"must match {pattern}"
+
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        low, high = schema.get("minimum"), schema.get("maximum")
+        low = schema.get("minimum")
+        high = schema.get("maximum")
         if isinstance(low, (int, float)) and value < low:
             return f"must be at least {low}"
         if isinstance(high, (int, float)) and value > high:
@@ -349,14 +378,12 @@ def _no_parameter(spec: ActionSpec, name: str, argument: Argument) -> Mistake:
 
     close = difflib.get_close_matches(name, list(spec.properties), n=1)
     meant = f" (did you mean `{close[0]}`?)" if close else ""
-    takes = next((one for one in _FOR_CONTENT if one in spec.properties), None)
+    takes = next((parameter for parameter in _FOR_CONTENT if parameter in spec.properties), None)
     if argument.form == "reference" and takes is not None:
-        example = (
-            f'{takes}={{"{argument.text}": ${argument.text}}}'
-            if takes == "names"
-            else f"{takes}=${argument.text}"
-        )
-        meant = f"; to pass the variable, write {example}"
+        value = f"${argument.text}"
+        if takes == "names":
+            value = f'{{"{argument.text}": ${argument.text}}}'
+        meant = f"; to pass the variable, write {takes}={value}"
     return _wrong(spec, f"it has no parameter `{name}`{meant}", hint=True)
 
 
