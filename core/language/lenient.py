@@ -45,33 +45,41 @@ def read_action(
     rest = "".join(info.split(None, 1)[1:])
     as_object = _whole_object(spec, rest, body)
     if as_object is not None:
-        bound = bind(spec, as_object[0], as_object[1], table)
+        arguments, lines = as_object
+        bound = bind(spec, arguments, lines, table)
         if isinstance(bound, Bound):
             return bound
 
-    taken = split(info, nested=nested)
-    first: Bound | Mistake
-    if isinstance(taken, Mistake):
-        first = taken
+    # As the grammar says.
+    parts = split(info, nested=nested)
+    as_written: Bound | Mistake
+    if isinstance(parts, Mistake):
+        as_written = parts
     else:
-        arguments, lines = _typed_lines(spec, taken[1], body)
-        first = bind(spec, arguments, lines, table)
-    if isinstance(first, Bound):
+        arguments, lines = _typed_lines(spec, parts[1], body)
+        as_written = bind(spec, arguments, lines, table)
+    if isinstance(as_written, Bound):
         marked = _other_marks_among_words(spec, rest, body, table)
         if marked is not None:
             return marked
-    if SENTENCE in rest or (isinstance(first, Bound) and not _goes_on(spec, taken)):
-        return first
+        if not _goes_on(spec, parts):
+            return as_written
+    if SENTENCE in rest:
+        return as_written
 
-    found: list[Bound] = []
-    for reading in (_unquoted,) if isinstance(first, Bound) else _READINGS:
-        for written in reading(spec, rest, body):
-            bound = bind(spec, written[0], written[1], table)
-            if isinstance(bound, Bound) and not any(bound == other for other in found):
-                found.append(bound)
-    if len(found) == 1:
-        return found[0]
-    return first if found else _no_such_key(spec, rest, body, table) or first
+    # Otherwise, if all readings that fit say the same.
+    readings = (_unquoted,) if isinstance(as_written, Bound) else _READINGS
+    fitting: list[Bound] = []
+    for reading in readings:
+        for arguments, lines in reading(spec, rest, body):
+            bound = bind(spec, arguments, lines, table)
+            if isinstance(bound, Bound) and bound not in fitting:
+                fitting.append(bound)
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        return as_written
+    return _no_such_key(spec, rest, body, table) or as_written
 
 
 def _other_marks_among_words(
@@ -80,12 +88,15 @@ def _other_marks_among_words(
     """`WAIT a timeout: 60`: a parameter of an action of ours whose words without a name could be anything."""
     if not spec.core or spec.rest is None:
         return None
-    line = _COLON.sub(lambda match: _as_key(spec, match), _FLAG.sub(lambda match: _as_key(spec, match), rest))
+
+    line = _with_keys(spec, rest)
     if line == rest:
         return None
-    found = [bind(spec, arguments, lines, table) for arguments, lines in _split(spec, line, body)]
-    bound = [one for one in found if isinstance(one, Bound)]
-    return bound[0] if bound else None
+    for arguments, lines in _split(spec, line, body):
+        bound = bind(spec, arguments, lines, table)
+        if isinstance(bound, Bound):
+            return bound
+    return None
 
 
 def _no_such_key(spec: ActionSpec, rest: str, body: str | None, table: Mapping[str, Value]) -> Mistake | None:
@@ -94,12 +105,14 @@ def _no_such_key(spec: ActionSpec, rest: str, body: str | None, table: Mapping[s
     Read as words, it would be wrong for a reason that its author does not understand.
     """
     line = _COLON.sub(lambda match: f"{match.group(1)}=", rest)
-    taken = split(f"{spec.name} {line}")
-    if line == rest or isinstance(taken, Mistake):
+    parts = split(f"{spec.name} {line}")
+    if line == rest or isinstance(parts, Mistake):
         return None
-    if all(argument.key is None or argument.key in spec.properties for argument in taken[1]):
+
+    _, arguments = parts
+    if all(argument.key is None or argument.key in spec.properties for argument in arguments):
         return None
-    bound = bind(spec, taken[1], body, table)
+    bound = bind(spec, arguments, body, table)
     return bound if isinstance(bound, Mistake) else None
 
 
@@ -113,12 +126,16 @@ def _goes_on(spec: ActionSpec, taken: tuple[str, tuple[Argument, ...]] | Mistake
     arguments = taken[1]
     for argument, following in pairwise(arguments):
         schema = spec.properties.get(argument.key or "", {})
-        is_text = schema.get("type") == "string" and "enum" not in schema and "pattern" not in schema
-        free = is_text and argument.key not in _NAMES_OF_THINGS
-        if free and argument.form == "bare" and following.key is None and following.form == "bare":
+        takes_any_text = schema.get("type") == "string" and "enum" not in schema and "pattern" not in schema
+        if not takes_any_text or argument.key in _NAMES_OF_THINGS:
+            continue
+
+        a_word_follows = following.key is None and following.form == "bare"
+        if argument.form == "bare" and a_word_follows:
             words = sum(other.key is None for other in arguments)
-            given = {other.key for other in arguments}
-            return words > len([name for name in spec.required if name != spec.body and name not in given])
+            named = {other.key for other in arguments}
+            needed = [name for name in spec.required if name != spec.body and name not in named]
+            return words > len(needed)
     return False
 
 
@@ -175,9 +192,13 @@ def _arguments(spec: ActionSpec, given: Mapping[str, JSON]) -> tuple[Argument, .
 
 def _other_marks(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
     """`key: value`, `--key value`, and other names of parameters."""
+    yield from _split(spec, _with_keys(spec, rest), body)
+
+
+def _with_keys(spec: ActionSpec, rest: str) -> str:
+    """A line whose `--key value` and `key: value` are `key=value`, where the key is a parameter."""
     line = _FLAG.sub(lambda match: _as_key(spec, match), rest)
-    line = _COLON.sub(lambda match: _as_key(spec, match), line)
-    yield from _split(spec, line, body)
+    return _COLON.sub(lambda match: _as_key(spec, match), line)
 
 
 def _as_key(spec: ActionSpec, match: re.Match[str]) -> str:
@@ -190,18 +211,20 @@ def _as_key(spec: ActionSpec, match: re.Match[str]) -> str:
 
 
 def _split(spec: ActionSpec, line: str, body: str | None) -> Iterator[Written]:
-    taken = split(f"{spec.name} {line}")
-    if isinstance(taken, Mistake):
+    parts = split(f"{spec.name} {line}")
+    if isinstance(parts, Mistake):
         return
-    given = {argument.key for argument in taken[1] if argument.key is not None}
-    arguments = tuple(
-        Argument(parameter_meant(spec, argument.key, given) or argument.key, argument.text, argument.form)
-        if argument.key is not None
-        else argument
-        for argument in taken[1]
-    )
-    yield arguments, body
-    moved = _body_among_words(spec, arguments, body)
+
+    written = {argument.key for argument in parts[1] if argument.key is not None}
+    arguments: list[Argument] = []
+    for argument in parts[1]:
+        key = argument.key
+        if key is not None:
+            key = parameter_meant(spec, key, written) or key
+        arguments.append(Argument(key, argument.text, argument.form))
+
+    yield tuple(arguments), body
+    moved = _body_among_words(spec, tuple(arguments), body)
     if moved is not None:
         yield moved
 
@@ -209,8 +232,12 @@ def _split(spec: ActionSpec, line: str, body: str | None) -> Iterator[Written]:
 def _body_among_words(spec: ActionSpec, arguments: tuple[Argument, ...], body: str | None) -> Written | None:
     """The only word without a name as the body of a block without lines; None if there are several."""
     words = [argument for argument in arguments if argument.key is None]
-    if spec.body is None or (body is not None and body.strip()) or len(words) != 1 or spec.rest is not None:
+    if len(words) != 1 or spec.body is None or spec.rest is not None:
         return None
+    has_lines = body is not None and bool(body.strip())
+    if has_lines:
+        return None
+
     others = tuple(argument for argument in arguments if argument.key is not None)
     return (*others, Argument(spec.body, words[0].text, words[0].form)), None
 
@@ -230,19 +257,22 @@ def _unquoted(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written
     before = split(f"{spec.name} {rest[: keys[0].start()]}")
     if isinstance(before, Mistake):
         return
-    found = list(before[1])
-    for match, following in zip(keys, [*keys[1:], None], strict=True):
-        end = following.start() if following is not None else len(rest)
-        value = rest[match.end() : end].strip(" \t,")
-        alone = split(f"{spec.name} {match.group(1)}={value}")
+
+    arguments = list(before[1])
+    ends = [*[key.start() for key in keys[1:]], len(rest)]
+    for key, end in zip(keys, ends, strict=True):
+        value = rest[key.end() : end].strip(" \t,")
+        alone = split(f"{spec.name} {key.group(1)}={value}")
         if not isinstance(alone, Mistake) and len(alone[1]) == 1:
-            found += alone[1]
-        elif value[:1] in ('"', "'", "“", "[", "{", "$", "") or _LATER_KEY.search(value):
-            # Behind it stands a parameter that does not exist, which must be said.
+            arguments += alone[1]
+            continue
+
+        # Behind it stands a parameter that does not exist, which must be said.
+        begins_otherwise = value[:1] in ('"', "'", "“", "[", "{", "$", "")
+        if begins_otherwise or _LATER_KEY.search(value):
             return
-        else:
-            found.append(Argument(match.group(1), value, "quoted"))
-    yield tuple(found), body
+        arguments.append(Argument(key.group(1), value, "quoted"))
+    yield tuple(arguments), body
 
 
 def _lists(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
@@ -264,9 +294,8 @@ def _lists(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
 def _takes_texts(schema: Mapping[str, JSON]) -> bool:
     """Whether a parameter takes a list of texts, and no single text."""
     union = schema.get("anyOf")
-    options = [
-        option for option in (union if isinstance(union, list) else [schema]) if isinstance(option, dict)
-    ]
+    schemas = union if isinstance(union, list) else [schema]
+    options = [option for option in schemas if isinstance(option, dict)]
     if any(option.get("type") == "string" for option in options):
         return False
     items = [option.get("items") for option in options if option.get("type") == "array"]
@@ -275,8 +304,12 @@ def _takes_texts(schema: Mapping[str, JSON]) -> bool:
 
 def _body_on_the_line(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
     """What stands behind the arguments on the first line as the body of a block without lines."""
-    if spec.body is None or spec.body not in spec.required or (body is not None and body.strip()):
+    if spec.body is None or spec.body not in spec.required:
         return
+    has_lines = body is not None and bool(body.strip())
+    if has_lines:
+        return
+
     position = 0
     arguments: list[Argument] = []
     while (match := _KEY.match(rest, position)) is not None and match.group(1) in spec.properties:
@@ -287,6 +320,7 @@ def _body_on_the_line(spec: ActionSpec, rest: str, body: str | None) -> Iterator
         arguments += alone[1]
         position = match.start() + len(word)
         position += len(rest[position:]) - len(rest[position:].lstrip())
+
     text = rest[position:].strip()
     if not text or any(match.group(1) in spec.properties for match in _LATER_KEY.finditer(text)):
         return
