@@ -119,6 +119,8 @@ _FOR_OTHERS: Final = (
     "core/session/skill_offers.py",
     # Agents read these about the tools of the front end.
     "core/session/front_end.py",
+    # Models read what an answer must look like.
+    "core/session/answer_form.py",
     "iact/models/prompt.py",
     "iact/models/giving_up.py",
     "core/plan/answers.py",
