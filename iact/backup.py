@@ -26,6 +26,7 @@ from typing import IO, Final, cast
 from iact.core.errors import IactError, UsageError
 from iact.core.session.archive import BoundedEntry
 from iact.core.session.replay import replay
+from iact.sandbox.owner import CLAIMS
 from iact.user_folders import USERS
 
 FORMAT: Final = 1
@@ -162,8 +163,10 @@ def _is_derived(parts: tuple[str, ...]) -> bool:
     """Whether a path can be rebuilt. This only applies directly in a data directory, or a user's directory in it."""
     if parts[0] == USERS and len(parts) > 2:  # users/ID/…
         parts = parts[2:]
-    return parts[:2] == ("memory", "chroma") or (
-        len(parts) == 1 and (parts[0].startswith(_DERIVED) or parts[0].endswith(".lock"))
+    return (
+        parts[0] == CLAIMS
+        or parts[:2] == ("memory", "chroma")
+        or (len(parts) == 1 and (parts[0].startswith(_DERIVED) or parts[0].endswith(".lock")))
     )
 
 

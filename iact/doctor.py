@@ -1,6 +1,6 @@
 """What works on this machine and what doesn't, each with the command that would fix it.
 
-Every check is independent and returns one `Check`. No check raises or changes anything.
+Every check is independent and returns one `Check`. No check raises, and none changes anything unless it is asked to.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from iact.models.readiness import look
 from iact.sandbox.bubblewrap.host import check as check_bubblewrap
 from iact.sandbox.docker import image, isolation
 from iact.sandbox.docker.engine import EngineFailure, connect
+from iact.sandbox.leftovers import Leftovers, find, remove
 from iact.sandbox.live import layers_in, open_live
 from iact.sandbox.workspace.versions import available
 from iact.settings import Settings
+from iact.user_folders import NODES, USERS
 
 _EXTRA = "pip install 'iact[cluster]'"
 _ENOUGH_DISK = 1 << 30
@@ -57,8 +59,11 @@ class Check:
     remedy: str = ""
 
 
-def checks(settings: Settings) -> list[Check]:
-    """Check everything that the product needs under these settings. Blocks for a few seconds at most."""
+def checks(settings: Settings, *, fix: bool = False) -> list[Check]:
+    """Check everything that the product needs under these settings. Blocks for a few seconds at most.
+
+    `fix`: remove what processes left that are gone.
+    """
     looks: list[Callable[[], Check]] = [
         _python,
         kernel,
@@ -74,6 +79,7 @@ def checks(settings: Settings) -> list[Check]:
         _browser,
         lambda: _data(settings.data),
         lambda: _disk(settings.data),
+        lambda: leftovers(settings.data, fix=fix),
     ]
     if settings.store is not None:
         looks.append(lambda: _store(settings))
@@ -381,3 +387,29 @@ def _disk(data: Path) -> Check:
     return Check(
         "disk", ok, f"{free / 1e9:.1f} GB free at {place}", "" if ok else f"free some space at {place}"
     )
+
+
+def leftovers(data: Path, *, fix: bool = False) -> Check:
+    """Whether processes that were killed left something behind. `fix`: remove it first."""
+    places = _data_directories(data)
+    removed = Leftovers()
+    if fix:
+        for place in places:
+            removed += remove(place)
+
+    left = Leftovers()
+    for place in places:
+        left += find(place)
+    if left:
+        refused = " (it can't be removed now)" if fix else ""
+        detail = f"Processes that are gone left {left.told()}{refused}."
+        return Check("leftovers", False, detail, "iact doctor --fix")
+
+    detail = f"removed {removed.told()} that processes left" if removed else "no process left anything behind"
+    return Check("leftovers", True, detail)
+
+
+def _data_directories(data: Path) -> list[Path]:
+    """The data directory, and those of its users and of hosts on this machine, which are laid out like it."""
+    inside = [folder for name in (USERS, NODES) for folder in data.glob(f"{name}/*") if folder.is_dir()]
+    return [data, *sorted(inside)]

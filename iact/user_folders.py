@@ -1,4 +1,4 @@
-"""The directories of users inside a data directory, named by user id, and the directory that they share."""
+"""The directories of users inside a data directory, named by user id, the one that they share, and those of hosts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Final
 from iact.core.errors import UsageError
 
 USERS: Final = "users"
+NODES: Final = "nodes"
+"""The directories of several hosts on one machine, each laid out like a data directory."""
 SHARED: Final = "shared"
 """The directory with what administrators set for all users: modules, approvals and secrets, laid out like a data directory."""
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")

@@ -113,7 +113,7 @@ class Host(ABC, Generic[Running]):
         self._shared_secrets = Secrets(shared) if shared is not None else None
         self._lent_secrets = Secrets(self._data, LENT)
         self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders, shared=shared)
-        self._process = owner.Process.current()
+        self._claim = owner.Claim(self._data)
         self._preparing: dict[Recipe, asyncio.Lock] = {}
         self._unpacking: dict[Path, asyncio.Lock] = {}
         self._starting: dict[Key, asyncio.Lock] = {}
@@ -258,6 +258,11 @@ class Host(ABC, Generic[Running]):
         async with asyncio.TaskGroup() as group:
             for instance in list(self._running.values()):
                 group.create_task(instance.stop())
+        await in_thread(self._claim.release if await self._nothing_left() else self._claim.abandon)
+
+    async def _nothing_left(self) -> bool:
+        """Whether everything that was started is gone, when nothing more is tried."""
+        return True
 
     async def _start(self, start: ModuleStart) -> Running:
         restarts = await self._restart(start.key, start.module.digest, start.report)
@@ -331,7 +336,7 @@ class Host(ABC, Generic[Running]):
         return self._temporaries.hold((key.session, key.name, key.whose))
 
     def _new_temporary(self) -> Path:
-        return reaper.sockets(self._data) / f"{self._process}@{next(_NUMBERS)}-tmp"
+        return reaper.sockets(self._data) / f"{self._claim.name}@{next(_NUMBERS)}-tmp"
 
     @abstractmethod
     async def _remove_temporary(self, place: Path) -> None:
@@ -339,7 +344,7 @@ class Host(ABC, Generic[Running]):
 
     def _fresh(self) -> Path:
         """The folder for the pool's next set: next to the sockets, where the reaper looks."""
-        return reaper.sockets(self._data) / f"{self._process}@{next(_NUMBERS)}-set"
+        return reaper.sockets(self._data) / f"{self._claim.name}@{next(_NUMBERS)}-set"
 
     @abstractmethod
     async def _at_hand(self, module: CatalogueModule) -> bool:
@@ -367,7 +372,7 @@ class Host(ABC, Generic[Running]):
 
     def _new_folder(self) -> Path:
         """The folder for the next instance's socket."""
-        return reaper.sockets(self._data) / f"{self._process}@{next(_NUMBERS)}"
+        return reaper.sockets(self._data) / f"{self._claim.name}@{next(_NUMBERS)}"
 
     def withdrawn(self, session: str) -> dict[str, str]:
         """The modules that are no longer started in `session`, each with the reason of its last failure."""

@@ -1,16 +1,23 @@
-"""Identifies a container: its session and agent, its data directory, and the process that owns it.
+"""Identifies a container: its session and agent, its data directory, and the host that claims it.
 
-The process makes it possible to recognise containers left behind by dead processes. A process number alone is not
-enough, because numbers are reused; together with the start time it is unique.
+A host claims what it starts by a random name, and by a file of that name in the data directory, which it keeps locked
+for as long as it lives. The kernel drops the lock with the process, however that ends. So another process sees whether
+the claim still holds, also from another PID namespace, where process numbers mean nothing.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import os
+import re
+import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from iact.core.ports import Right
 
@@ -19,8 +26,15 @@ MODULE = "iact.module"
 RIGHT = "iact.right"
 AGENT = "iact.agent"
 OWNER = "iact.owner"
+CLAIM = "iact.claim"
 PID = "iact.pid"
 STARTED = "iact.started"
+
+CLAIMS: Final = "claims"
+"""The folder of claims in a data directory."""
+_NAME: Final = re.compile(r"[0-9a-f]{32}")
+_NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
+"""What a file system without locks answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs (a zombie does not)."""
+        """Whether it still runs in this PID namespace (a zombie does not)."""
         return bool(self.started) and start_time(self.pid) == self.started
 
     def __str__(self) -> str:
@@ -86,22 +100,132 @@ def start_time(pid: int) -> str:
     return "" if fields[0] in (b"Z", b"X") else f"{boot[:8]}.{int(fields[19])}"
 
 
-def labels(process: Process, key: Key, *, data: Path) -> dict[str, str]:
+class Claim:
+    """What one host starts in the data directory `data` is its own, from the first use of the name to `release`."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._name = ""
+        self._descriptor = -1
+
+    @property
+    def name(self) -> str:
+        """The name of the claim, which holds from now on. Without "@". Blocks shortly when it is first used.
+
+        Raises:
+            OSError: the data directory can't be written to.
+        """
+        if not self._name:
+            self._take(secrets.token_hex(16))
+        return self._name
+
+    def release(self) -> None:
+        """Give the claim up: whatever is still there under this name may be removed by anybody. May be called twice."""
+        if self._descriptor < 0:
+            return
+        with suppress(OSError):
+            _file(self._data, self._name).unlink()
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def abandon(self) -> None:
+        """Give the claim up like a process that was killed: what it names is left, and is removed by the next host."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _take(self, name: str) -> None:
+        file = _file(self._data, name)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+        # Locked before it has its name, so that nobody sees it unlocked.
+        draft = file.with_name(f".{name}")
+        descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            draft.rename(file)
+        except OSError as error:
+            os.close(descriptor)
+            draft.unlink(missing_ok=True)
+            if error.errno not in _NO_LOCKS:
+                raise
+            self._name = str(
+                Process.current()
+            )  # without locks, a process is known by its number and its start
+            return
+        self._name, self._descriptor = name, descriptor
+
+
+def holds(data: Path, name: str) -> bool | None:
+    """Whether the claim `name` in the data directory `data` still holds. None: nothing is known of it. Blocks."""
+    if not _NAME.fullmatch(name):
+        process = Process.parse(name)
+        return process.alive if process is not None else None
+    try:
+        descriptor = os.open(_file(data, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return True  # it can't be looked at, so it is left alone
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def given_up(data: Path) -> list[str]:
+    """The claims in the data directory `data` that nobody holds any more. Blocks."""
+    try:
+        names = [entry.name for entry in (data / CLAIMS).iterdir()]
+    except OSError:
+        return []
+    return [name for name in names if _NAME.fullmatch(name) and holds(data, name) is False]
+
+
+def forget_all(data: Path) -> None:
+    """Remove the claims that nobody holds any more, after everything that they name. Blocks."""
+    for name in given_up(data):
+        with suppress(OSError):
+            _file(data, name).unlink()
+
+
+def _file(data: Path, name: str) -> Path:
+    return data / CLAIMS / name
+
+
+def labels(claim: str, key: Key, *, data: Path) -> dict[str, str]:
     """The labels of one container."""
     return {
         SESSION: key.session,
         MODULE: key.name,
         RIGHT: key.right,
         AGENT: key.agent,
-        **belongs(process, data=data),
+        **belongs(claim, data=data),
     }
 
 
-def belongs(process: Process, *, data: Path) -> dict[str, str]:
-    """The labels by which leftovers of a dead process are recognised."""
-    return {OWNER: data_digest(data), PID: str(process.pid), STARTED: process.started}
+def belongs(claim: str, *, data: Path) -> dict[str, str]:
+    """The labels by which leftovers of a dead host are recognised."""
+    process = Process.current()
+    return {OWNER: data_digest(data), CLAIM: claim, PID: str(process.pid), STARTED: process.started}
 
 
 def process_of(labels: Mapping[str, str]) -> Process | None:
     """The process that a container with these `labels` belongs to; None if they don't name one."""
     return Process.parse(f"{labels.get(PID, '')}-{labels.get(STARTED, '')}")
+
+
+def left_behind(labels: Mapping[str, str], data: Path) -> bool:
+    """Whether nobody holds the claim on something with these `labels`, in the data directory `data`. Blocks.
+
+    A name of which nothing is known may belong to a data directory that another mount namespace has at the same path.
+    Then the process decides, as it does for what earlier versions started.
+    """
+    held = holds(data, labels.get(CLAIM, ""))
+    if held is not None:
+        return not held
+    process = process_of(labels)
+    return process is None or not process.alive

@@ -7,15 +7,22 @@ from pathlib import Path
 from iact.sandbox import owner, socket_folder
 
 
-def reap_folders(data: Path) -> None:
-    """Remove the socket folders of dead processes. Blocks."""
-    reap_below(sockets(data))
+def reap_folders(data: Path) -> list[Path]:
+    """Remove the folders in `run` that no host claims any more. Return those that are gone. Blocks."""
+    return reap_below(sockets(data), data)
 
 
-def reap_below(place: Path) -> None:
-    """Remove the folders of dead processes in `place`. Blocks."""
-    for folder in _folders(place):
+def reap_below(place: Path, data: Path) -> list[Path]:
+    """Remove the folders in `place` that no host of the data directory `data` claims. Return those that are gone.
+
+    Blocks.
+    """
+    removed = []
+    for folder in abandoned(place, data):
         socket_folder.remove(folder)
+        if not folder.exists():
+            removed.append(folder)
+    return removed
 
 
 def sockets(data: Path) -> Path:
@@ -23,15 +30,16 @@ def sockets(data: Path) -> Path:
     return data / "run"
 
 
-def _folders(place: Path) -> list[Path]:
-    """Folders of processes that are gone. Names: PROCESS@NUMBER."""
+def abandoned(place: Path, data: Path) -> list[Path]:
+    """The folders in `place` whose claim nobody holds. Names: CLAIM@NUMBER. Blocks."""
     try:
         entries = list(place.iterdir())
     except OSError:
         return []
-    dead = []
-    for entry in entries:
-        process = owner.Process.parse(entry.name.partition("@")[0])
-        if process is not None and not process.alive:
-            dead.append(entry)
-    return dead
+    return [entry for entry in entries if _is_abandoned(entry.name, data)]
+
+
+def _is_abandoned(name: str, data: Path) -> bool:
+    claim, numbered, _ = name.partition("@")
+    # A host makes its claim before it makes folders, and gives it up after them.
+    return bool(numbered) and not owner.holds(data, claim)

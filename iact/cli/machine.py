@@ -99,11 +99,14 @@ def restore(settings: Settings, *, file: Path) -> int:
 
 @command()
 @options.as_json
-def doctor(settings: Settings, *, as_json: bool) -> int:
+@click.option(
+    "--fix", is_flag=True, help="remove the containers, mounts and folders that killed processes left"
+)
+def doctor(settings: Settings, *, as_json: bool, fix: bool) -> int:
     """Check what works on this machine, and how to fix what does not."""
     from iact.commands import catalogue
 
-    return catalogue.doctor(settings, as_json=as_json)
+    return catalogue.doctor(settings, as_json=as_json, fix=fix)
 
 
 @click.command()

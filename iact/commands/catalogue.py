@@ -218,9 +218,9 @@ async def _approve(
         return await catalogue.approve(name, functions, digest=digest)
 
 
-def doctor(settings: Settings, *, as_json: bool) -> int:
-    """Print what works on this machine. Returns 1 if something does not."""
-    found = checks(settings)
+def doctor(settings: Settings, *, as_json: bool, fix: bool = False) -> int:
+    """Print what works on this machine. Returns 1 if something does not. `fix`: remove what dead processes left."""
+    found = checks(settings, fix=fix)
     if as_json:
         print(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))
     else:

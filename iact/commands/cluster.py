@@ -27,6 +27,7 @@ from iact.settings import Settings
 from iact.shared_files import fetch, follow
 from iact.shared_users import check_accounts, holds, settings_of_all, share_key, stores_of
 from iact.surroundings import ServerSurroundings
+from iact.user_folders import NODES
 from iact.web.server import DoorOptions, PeopleOptions, WebServer
 from iact.wiring import make_data_directory, models_of, open_runtime, open_store, shared_of
 
@@ -251,7 +252,7 @@ async def host_on_node(settings: Settings, bind: str, node: str) -> None:
 def _on_this_machine(settings: Settings, name: str) -> Settings:
     """The settings of one of several hosts on this machine: its own name and data directory, with the shared key and
     settings."""
-    folder = settings.data / "nodes" / name
+    folder = settings.data / NODES / name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     key = folder / KEY
     if not key.exists():

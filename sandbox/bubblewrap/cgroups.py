@@ -94,11 +94,14 @@ class ControlGroup:
                 time.sleep(0.01)
 
 
-def make(bounds: Limits) -> ControlGroup | None:
-    """Create a group with `bounds`. None if that is impossible: without rights, or without the controllers."""
+def make(bounds: Limits, whose: str) -> ControlGroup | None:
+    """Create a group with `bounds`. None if that is impossible: without rights, or without the controllers.
+
+    `whose`: the data directory and the host, as `reap` knows them; see `name_of`.
+    """
     if os.geteuid() != 0:
         return None
-    name = f"{owner.Process.current()}@{next(_NUMBERS)}"
+    name = f"{whose}@{next(_NUMBERS)}"
     made: list[Path] = []
     try:
         for folder, values in _folders(name, bounds):
@@ -113,18 +116,33 @@ def make(bounds: Limits) -> ControlGroup | None:
     return ControlGroup(tuple(made))
 
 
-def reap() -> None:
-    """Remove the groups of dead processes, and kill frozen processes in them; others died with their owner. Blocks."""
+def name_of(data: Path, claim: owner.Claim) -> str:
+    """How the groups of a host of the data directory `data` are known."""
+    return f"{owner.data_digest(data)}-{claim.name}"
+
+
+def reap(data: Path) -> list[str]:
+    """Remove the groups of dead hosts of the data directory `data`, and kill frozen processes in them; others died with
+    their owner. Return the names of the groups that are gone. Blocks."""
+    removed = []
+    for name, group in abandoned(data).items():
+        group.kill()
+        group.remove(within=1)
+        if not any(folder.exists() for folder in group.folders):
+            removed.append(name)
+    return removed
+
+
+def abandoned(data: Path) -> dict[str, ControlGroup]:
+    """The groups of the data directory `data` whose claim nobody holds, by their names. Blocks."""
+    ours = owner.data_digest(data)
     found: dict[str, list[Path]] = {}
     for parent in (_ROOT / _OURS, *_ROOT.glob(f"*/{_OURS}")):
-        for folder in parent.glob("*@*"):
-            found.setdefault(folder.name, []).append(folder)
-    for name, folders in found.items():
-        process = owner.Process.parse(name.partition("@")[0])
-        if process is not None and not process.alive:
-            left = ControlGroup(tuple(folders))
-            left.kill()
-            left.remove(within=1)
+        for folder in parent.glob(f"{ours}-*@*"):
+            claim = folder.name.removeprefix(f"{ours}-").partition("@")[0]
+            if not owner.holds(data, claim):
+                found.setdefault(folder.name, []).append(folder)
+    return {name: ControlGroup(tuple(folders)) for name, folders in found.items()}
 
 
 def _became(folder: Path, done: tuple[str, str]) -> bool:

@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from iact.core.errors import SandboxUnavailable, UsageError
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin
-from iact.sandbox import limits, reaper, socket_folder
+from iact.sandbox import limits, owner, reaper, socket_folder
 from iact.sandbox.bubblewrap import arguments, cgroups, syscalls, system_folder
 from iact.sandbox.bubblewrap.processes import stop_all
 from iact.sandbox.catalogue import CatalogueModule
@@ -120,7 +120,8 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         if not self._opened:
             await in_thread(check)
             await in_thread(reaper.reap_folders, self._data)
-            await in_thread(cgroups.reap)
+            await in_thread(cgroups.reap, self._data)
+            await in_thread(owner.forget_all, self._data)
             self._opened = True
 
     async def _launch(self, start: ModuleStart) -> BubblewrapInstance:
@@ -212,7 +213,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         bounds = self._bounds_of(module)
         environment = {**payload.ENVIRONMENT, **self._environment(module, place)}
         inner = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
-        group = await in_thread(_group, bounds)
+        group = await in_thread(_group, bounds, cgroups.name_of(self._data, self._claim))
         own: Path | None = None
         try:
             if place.temporary is None:
@@ -256,7 +257,7 @@ def check() -> None:
         SandboxUnavailable: it can't; the message says what to install or set.
     """
     syscalls.program()
-    _group(limits.Limits()).remove()
+    _group(limits.Limits(), f"check-{os.getpid()}").remove()
     # Not the whole system: a mount in it, such as an engine's containers have, may disappear while it is being bound.
     bound = [part for folder in _OF_A_PROGRAM for part in ("--ro-bind-try", folder, folder)]
     tried = subprocess.run(
@@ -275,9 +276,9 @@ def check() -> None:
         )
 
 
-def _group(bounds: limits.Limits) -> cgroups.ControlGroup:
+def _group(bounds: limits.Limits, whose: str) -> cgroups.ControlGroup:
     """The bounds on everything a module runs; none for an ordinary user, who is bound by process limits. Blocks."""
-    group = cgroups.make(bounds)
+    group = cgroups.make(bounds, whose)
     if group is None and os.geteuid() == 0:  # the kernel lets root start any number of processes
         raise SandboxUnavailable(
             "As root, the bubblewrap sandbox needs control groups to limit the resources of modules, "

@@ -27,7 +27,9 @@ from iact.sandbox.catalogue import CatalogueModule
 from iact.sandbox.docker import image, isolation, options, user_image
 from iact.sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
 from iact.sandbox.docker.layer import ImageLayers, LayerWatch
+from iact.sandbox.docker.lease import Lease, held_by, take
 from iact.sandbox.docker.reaper import reap
+from iact.sandbox.docker.refused import Refused
 from iact.sandbox.docker.removal import free_name, freeze, remove, remove_volume
 from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
@@ -51,6 +53,10 @@ class DockerInstance(Instance):
     container: Container
     known_as: Callable[[Key], str]
     """The name of its container, by its key."""
+    refused: Refused
+    """Takes over the container if the engine does not remove it."""
+    lease: Lease | None = None
+    """What the container runs on; None for a system of a person's own, which may have no program that watches it."""
     stdio: Stdio | None = None
     """The connection to its socket, where that can't be shared."""
     layer: LayerWatch | None = None
@@ -68,9 +74,15 @@ class DockerInstance(Instance):
             self.layer.close()
         if self.stdio is not None and not self.frozen:
             await self.stdio.close()
-        await remove(self.container, self.folder, at_once=self.frozen)
+        gone = await remove(self.container, self.folder, at_once=self.frozen, let_end=self._let_end)
+        if not gone:
+            self.refused.container(str(self.container.id))
         if self.stdio is not None and self.frozen:  # the other end was stopped, and could not have answered
             await self.stdio.close()
+
+    def _let_end(self) -> None:
+        if self.lease is not None:
+            self.lease.close()
 
     async def _freeze(self) -> None:
         await freeze(self.container)
@@ -112,6 +124,7 @@ class DockerHost(Host[DockerInstance]):
         self._isolation = isolation.Isolation()
         self._layers = ImageLayers()
         self._connecting = asyncio.Lock()
+        self._refused = Refused(self._data, lambda: self._client)
 
     @property
     def backend(self) -> Literal["docker", "bubblewrap", "off"]:
@@ -132,6 +145,9 @@ class DockerHost(Host[DockerInstance]):
             return False
         return True
 
+    async def _nothing_left(self) -> bool:
+        return await self._refused.close()
+
     async def close(self) -> None:
         await super().close()
         client, self._client = self._client, None
@@ -150,13 +166,21 @@ class DockerHost(Host[DockerInstance]):
             if self._client is None:
                 client = await in_thread(connect)
                 self._isolation = isolation.of(await in_thread(client.info), self._runtime)
-                with suppress(*EngineFailure):
-                    await in_thread(reap, client, self._data)
+                await self._reap(client)
                 self._catalogue.root = self._isolation.root(ours=os.geteuid() == 0)
                 self._client = client
             else:
                 await in_thread(knock)
             return self._client
+
+    async def _reap(self, client: docker.DockerClient) -> None:
+        """Remove what hosts left that are gone. What the engine refuses is tried again."""
+        try:
+            left = (await in_thread(reap, client, self._data)).refused
+        except EngineFailure:
+            left = ["what it does not list"]
+        if left:
+            self._refused.of_dead_hosts()
 
     async def _launch(self, start: ModuleStart) -> DockerInstance:
         module, granted = start.module, start.granted
@@ -173,7 +197,7 @@ class DockerHost(Host[DockerInstance]):
                 python = await in_thread(image.python_of, client, reference)
         given = await self._given(start, python)
         async with self._building(client, start, given, reference) as built:
-            container, folder, place, temporary, proxy, stdio = built
+            container, folder, place, temporary, proxy, stdio, lease = built
             again = place.root and await in_thread(_installed, place)
             if again:
                 start.report("installing again what apt-get installed in this session")
@@ -195,6 +219,7 @@ class DockerHost(Host[DockerInstance]):
                 layer=LayerWatch(client, container, most) if watched else None,
                 key=start.key,
                 container=container,
+                lease=lease,
                 temporary=temporary,
                 stdio=stdio,
                 folder=folder,
@@ -206,6 +231,7 @@ class DockerHost(Host[DockerInstance]):
                 secrets=granted.secrets,
                 serves_apps=module.trusted.apps,
                 known_as=self._name,
+                refused=self._refused,
             )
 
     async def _check_walls(self, container: Container, name: str, *, root: bool) -> None:
@@ -230,7 +256,7 @@ class DockerHost(Host[DockerInstance]):
     async def _building(
         self, client: docker.DockerClient, start: ModuleStart, given: Given, reference: str
     ) -> AsyncIterator[
-        tuple[Container, Path, limits.Place, Temporary | None, EgressProxy | None, Stdio | None]
+        tuple[Container, Path, limits.Place, Temporary | None, EgressProxy | None, Stdio | None, Lease | None]
     ]:
         """Start a container with its folders and its proxy. Everything is removed again if the block raises."""
         module, key, folder = start.module, start.key, self._new_folder()
@@ -238,6 +264,7 @@ class DockerHost(Host[DockerInstance]):
         container: Container | None = None
         proxy: EgressProxy | None = None
         stdio: Stdio | None = None
+        lease: Lease | None = None
         try:
             place, uid, gid = await in_thread(self._place, start, folder, given, temporary)
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
@@ -251,16 +278,18 @@ class DockerHost(Host[DockerInstance]):
                 await self._apps.open()
             container = await in_thread(self._create, client, module, key, place, reference)
             await in_thread(container.start)
+            if not module.system:
+                lease = await self._leased(container, folder, place, module.name)
             if not place.shares_sockets:
                 stdio = Stdio(container, folder)
                 await stdio.open()
-            yield container, folder, place, temporary, proxy, stdio
+            yield container, folder, place, temporary, proxy, stdio, lease
         except BaseException as error:
             if stdio is not None:
                 await asyncio.shield(stdio.close())
             if proxy is not None:
                 await asyncio.shield(proxy.close())
-            await asyncio.shield(remove(container or self._name(key), folder, client=client))
+            await asyncio.shield(self._undo(client, container, key, folder, lease))
             if temporary is not None:
                 await asyncio.shield(temporary.release())
             if isinstance(error, EngineFailure):
@@ -271,6 +300,27 @@ class DockerHost(Host[DockerInstance]):
                     "free some space or make the data directory writable."
                 ) from error
             raise
+
+    async def _undo(
+        self,
+        client: docker.DockerClient,
+        container: Container | None,
+        key: Key,
+        folder: Path,
+        lease: Lease | None,
+    ) -> None:
+        """Remove the container of a start that failed, whether or not its creation was answered."""
+        gone = await remove(
+            container or self._name(key), folder, client=client, let_end=lease.close if lease else _nothing
+        )
+        if not gone:
+            self._refused.container(self._name(key) if container is None else str(container.id))
+
+    async def _leased(self, container: Container, folder: Path, place: limits.Place, name: str) -> Lease:
+        return await take(
+            container, folder, shares_sockets=place.shares_sockets, within=self._patience,
+            why_ended=lambda: in_thread(why_ended, container, name),
+        )  # fmt: skip
 
     def _create(
         self,
@@ -284,11 +334,17 @@ class DockerHost(Host[DockerInstance]):
         # From an earlier run of this session: the journal's lock proves that it is ours.
         free_name(client, name)
         served = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
-        program, *arguments = ["/bin/sh", "-c", AS_ROOT, "sh", *served] if place.root else served
+        if place.root:
+            served = ["/bin/sh", "-c", AS_ROOT, "sh", *served]
+        if not module.system:
+            served = held_by(served)
+        program, *arguments = served
         bounds = self._isolation.bounds(self._bounds_of(module))
         confined = options.host_options(
-            place, bounds, self._isolation.runtime, owner.belongs(self._process, data=self._data)
+            place, bounds, self._isolation.runtime, owner.belongs(self._claim.name, data=self._data)
         )
+        # Where our own first process watches the lease, the engine's would stand between it and the signals.
+        confined["init"] = bool(module.system)
 
         def create(confined: options.HostOptions) -> str:
             host_config = client.api.create_host_config(**confined)
@@ -299,7 +355,7 @@ class DockerHost(Host[DockerInstance]):
                 arguments,
                 entrypoint=[program],  # an image supplied by a person may have its own
                 name=name,
-                labels=owner.labels(self._process, key, data=self._data),
+                labels=owner.labels(self._claim.name, key, data=self._data),
                 host_config=host_config,
                 **options.options(place, self._environment(module, place)),
             )
@@ -309,8 +365,8 @@ class DockerHost(Host[DockerInstance]):
         return client.containers.get(made)
 
     async def _remove_temporary(self, place: Path) -> None:
-        if self._client is not None:
-            await remove_volume(self._client, options.volume_name(place))
+        if self._client is not None and not await remove_volume(self._client, options.volume_name(place)):
+            self._refused.volume(options.volume_name(place))
 
     def _place(
         self, start: ModuleStart, folder: Path, given: Given, temporary: Temporary | None
@@ -356,6 +412,10 @@ class DockerHost(Host[DockerInstance]):
         whose = f"-{hashlib.sha256(key.whose.encode()).hexdigest()[:12]}" if key.whose else ""
         right = "" if key.right == "work" else f"-{key.right}"
         return f"iact-{owner.data_digest(self._data)}-{plain}-{key.name}{whose}{right}"
+
+
+def _nothing() -> None:
+    """Nothing is to be ended."""
 
 
 def _rename(container: Container, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from iact.sandbox.threads import begin
 _GRACE = 1
 """Seconds between SIGTERM and SIGKILL."""
 _ENGINE_PATIENCE = 20
-"""Seconds for the engine to stop or remove a container, before that is left to the reaper."""
+"""Seconds for the engine to stop or remove a container, before that is tried again later."""
+_ENDS_ANYWAY = 5
+"""Seconds of them after which the container's lease ends, which ends the container without the engine."""
 
 
 async def remove(
@@ -27,15 +30,19 @@ async def remove(
     *,
     client: docker.DockerClient | None = None,
     at_once: bool = False,
-) -> None:
-    """Stop and remove a container, given itself or its name, and its socket folder. Does not raise.
+    let_end: Callable[[], None] = lambda: None,
+) -> bool:
+    """Stop and remove a container, given itself or its name, and its socket folder. Return whether it is gone.
 
-    A module may ignore SIGTERM, or stop or hang its own init: the engine kills it after the grace period. If the engine
-    itself hangs, the container is left to the reaper at the next start. `at_once`: without the grace period, for when
-    nothing in it may run any more.
+    Does not raise. A module may ignore SIGTERM, or stop or hang its own init: the engine kills it after the grace
+    period. `let_end` ends the container's lease, so that it ends even if the engine hangs. `at_once`: without the
+    grace period, for when nothing in it may run any more.
     """
     removing = begin(_remove_now, container, folder, client, at_once)
-    await asyncio.wait([removing], timeout=_ENGINE_PATIENCE)
+    await asyncio.wait([removing], timeout=_ENDS_ANYWAY)
+    let_end()
+    await asyncio.wait([removing], timeout=_ENGINE_PATIENCE - _ENDS_ANYWAY)
+    return removing.done() and not removing.cancelled() and removing.result()
 
 
 def free_name(client: docker.DockerClient, name: str) -> None:
@@ -57,9 +64,11 @@ async def freeze(container: Container) -> None:
     await asyncio.wait([begin(_freeze_now, container)], timeout=_ENGINE_PATIENCE)
 
 
-async def remove_volume(client: docker.DockerClient, name: str) -> None:
-    """Remove a volume that no container uses any more. Does not raise."""
-    await asyncio.wait([begin(_remove_volume_now, client, name)], timeout=_ENGINE_PATIENCE)
+async def remove_volume(client: docker.DockerClient, name: str) -> bool:
+    """Remove a volume that no container uses any more. Return whether it is gone. Does not raise."""
+    removing = begin(_remove_volume_now, client, name)
+    await asyncio.wait([removing], timeout=_ENGINE_PATIENCE)
+    return removing.done() and not removing.cancelled() and removing.result()
 
 
 def _freeze_now(container: Container) -> None:
@@ -71,25 +80,34 @@ def _freeze_now(container: Container) -> None:
             container.kill()
 
 
-def _remove_volume_now(client: docker.DockerClient, name: str) -> None:
-    with suppress(*EngineFailure, SandboxUnavailable):
+def _remove_volume_now(client: docker.DockerClient, name: str) -> bool:
+    try:
         knock()
         client.api.remove_volume(name, force=True)
+    except NotFound:
+        return True
+    except (*EngineFailure, SandboxUnavailable):
+        return False
+    return True
 
 
 def _remove_now(
     container: Container | str, folder: Path, client: docker.DockerClient | None, at_once: bool
-) -> None:
+) -> bool:
     try:
-        with suppress(*EngineFailure, SandboxUnavailable):
-            knock()
-            if isinstance(container, str):
-                if client is not None:
-                    client.api.remove_container(container, force=True, v=True)
-                return
-            if not at_once:
-                with suppress(*EngineFailure):
-                    container.stop(timeout=_GRACE)
-            container.remove(force=True, v=True)
+        knock()
+        if isinstance(container, str):
+            if client is not None:
+                client.api.remove_container(container, force=True, v=True)
+            return True
+        if not at_once:
+            with suppress(*EngineFailure):
+                container.stop(timeout=_GRACE)
+        container.remove(force=True, v=True)
+    except NotFound:
+        return True
+    except (*EngineFailure, SandboxUnavailable):
+        return False
     finally:
         socket_folder.remove(folder)
+    return True

@@ -31,6 +31,8 @@ from iact.sandbox.threads import in_thread
 _CHUNK: Final = 64 * 1024
 _CONNECTIONS: Final = 8
 """Concurrent connections: the core needs one, and one for each health check."""
+HEADER: Final = 8
+"""Bytes that the engine puts before each piece of output."""
 _OUTPUT: Final = 1
 """The engine's number of the stream that carries standard output."""
 
@@ -80,7 +82,7 @@ class Stdio:
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward bytes in both directions until either end has no more."""
-        identity = await in_thread(_prepare, self._container)
+        identity = await in_thread(_prepare, self._container, SOCKET)
         far_reader, far_writer = await _dial()
         try:
             await _begin(identity, far_reader, far_writer)
@@ -90,6 +92,25 @@ class Stdio:
                 sending.cancel()
         finally:
             far_writer.close()
+
+
+async def connected(container: Container, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to the socket `name` in `container`. What is read is in frames; it ends at once if there is no socket yet.
+
+    Raises:
+        OSError: the engine doesn't start the relay.
+    """
+    try:
+        identity = await in_thread(_prepare, container, name)
+    except EngineFailure as error:
+        raise ConnectionRefusedError("the engine did not make the relay") from error
+    reader, writer = await _dial()
+    try:
+        await _begin(identity, reader, writer)
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer
 
 
 def possible() -> bool:
@@ -104,16 +125,16 @@ def frames(header: bytes) -> tuple[int, int]:
 
 
 @cache
-def _command() -> Sequence[str]:
+def _command(name: str) -> Sequence[str]:
     source = Path(__file__).with_name("relay.py").read_text(encoding="utf-8")
-    return ("python3", "-I", "-S", "-c", source, f"{SOCKET_FOLDER}/{SOCKET}")
+    return ("python3", "-I", "-S", "-c", source, f"{SOCKET_FOLDER}/{name}")
 
 
-def _prepare(container: Container) -> str:
-    """Create a relay, without starting it. Return its id. Blocks."""
+def _prepare(container: Container, name: str) -> str:
+    """Create a relay to the socket `name`, without starting it. Return its id. Blocks."""
     client = container.client
     assert isinstance(client, docker.DockerClient)
-    made = client.api.exec_create(container.id, list(_command()), stdin=True, stdout=True, stderr=False)
+    made = client.api.exec_create(container.id, list(_command(name)), stdin=True, stdout=True, stderr=False)
     return str(made["Id"])
 
 
@@ -157,7 +178,7 @@ async def _out(far: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Forward the relay's output, which comes in pieces, each preceded by eight bytes of the engine's."""
     with suppress(OSError, asyncio.IncompleteReadError):
         while True:
-            stream, left = frames(await far.readexactly(8))
+            stream, left = frames(await far.readexactly(HEADER))
             while left:
                 data = await far.readexactly(min(left, _CHUNK))
                 left -= len(data)

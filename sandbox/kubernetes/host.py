@@ -59,7 +59,7 @@ from iact.sandbox.kubernetes.manifest import (
 from iact.sandbox.kubernetes.namespace import Namespace
 from iact.sandbox.kubernetes.status import SandboxReply
 from iact.sandbox.kubernetes.tunnel import Tunnel
-from iact.sandbox.owner import Key, Process
+from iact.sandbox.owner import Key
 from iact.sandbox.temporary_files import Temporary
 from iact.sandbox.threads import in_thread
 
@@ -142,8 +142,8 @@ class KubernetesHost(Host[PodInstance]):
         self._coming_up = coming_up
         self._lease = timedelta(seconds=lease)
         self._api = ClusterApi(namespace.name, asking)
-        self._owner = Owner(owner.data_digest(self._data), host or socket.gethostname(), self._process)
-        self._pair = KeyPair.make(f"iact host {self._owner.host}")
+        self._host = host or socket.gethostname()
+        self._pair = KeyPair.make(f"iact host {self._host}")
         self._opening = asyncio.Lock()
         self._keeper: asyncio.Task[None] | None = None
         self._made: set[str] = set()
@@ -177,7 +177,8 @@ class KubernetesHost(Host[PodInstance]):
                 await asyncio.shield(self._api.close())
                 raise
             await in_thread(reaper.reap_folders, self._data)
-            await in_thread(reaper.reap_below, _sockets(self._data))
+            await in_thread(reaper.reap_below, _sockets(self._data), self._data)
+            await in_thread(owner.forget_all, self._data)
             self._keeper = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
@@ -202,12 +203,16 @@ class KubernetesHost(Host[PodInstance]):
             raise UsageError("A module that is an image needs the Docker engine; add its folder instead.")
         return await super().add(source, origin)
 
+    @property
+    def _owner(self) -> Owner:
+        return Owner(owner.data_digest(self._data), self._host, self._claim.name)
+
     async def _sweep(self) -> None:
         """Remove what dead processes of this host left for this data directory."""
         mine = {DATA: self._owner.data, HOST: label(self._owner.host)}
         for found in await self._api.sandboxes(mine):
-            process = Process.parse(found.metadata.labels.get(PROCESS, ""))
-            if process is None or not process.alive:
+            claim = found.metadata.labels.get(PROCESS, "")
+            if not await in_thread(owner.holds, self._data, claim):
                 await self._api.delete_sandbox(found.metadata.name)
                 await self._api.delete_secret(found.metadata.name)
 
@@ -242,7 +247,7 @@ class KubernetesHost(Host[PodInstance]):
             async with asyncio.timeout(self._coming_up):
                 while others := [
                     found for found in await self._api.sandboxes(labels)
-                    if found.metadata.labels.get(PROCESS) != str(self._process)
+                    if found.metadata.labels.get(PROCESS) != self._claim.name
                     or found.metadata.labels.get(HOST) != label(self._owner.host)
                 ]:  # fmt: skip
                     for found in others:

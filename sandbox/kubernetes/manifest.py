@@ -24,7 +24,7 @@ from iact.sandbox.images import payload
 from iact.sandbox.kubernetes import bridge
 from iact.sandbox.kubernetes.key_pair import KeyPair
 from iact.sandbox.kubernetes.namespace import Namespace
-from iact.sandbox.owner import Key, Process
+from iact.sandbox.owner import Key
 
 GROUP, VERSION, PLURAL = "agents.x-k8s.io", "v1beta1", "sandboxes"
 """The resource of agent-sandbox."""
@@ -73,15 +73,15 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of pods: the data directory by its digest, the host by its name, and the process."""
+    """The owner of pods: the data directory by its digest, the host by its name, and the claim of this process."""
 
     data: str
     host: str
-    process: Process
+    claim: str
 
     def labels(self) -> dict[str, str]:
         """The labels of everything that this process creates."""
-        return {DATA: self.data, HOST: label(self.host), PROCESS: str(self.process)}
+        return {DATA: self.data, HOST: label(self.host), PROCESS: self.claim}
 
 
 def label(text: str) -> str:

@@ -49,7 +49,8 @@ class Layer:
             )
 
         # Where the reaper looks for what a killed process left. The name is unique, because an instance is known by it.
-        self._store = reaper.sockets(data) / f"{owner.Process.current()}@layer-{next(_NUMBERS)}"
+        self._claim = owner.Claim(data)
+        self._store = reaper.sockets(data) / f"{self._claim.name}@layer-{next(_NUMBERS)}"
         self._layers = mounting.Layers(found, self._store, self._store.name)
         self._owner = -1
         try:
@@ -123,6 +124,7 @@ class Layer:
             self._owner = -1
         with suppress(OSError):
             socket_folder.remove(self._store)
+        self._claim.release()
 
 
 def _content(status: os.stat_result) -> Hashable:

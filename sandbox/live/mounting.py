@@ -189,10 +189,7 @@ def own(store: Path) -> int:
 def collect(data: Path) -> list[Path]:
     """Unmount overlays below data directory `data` whose process is gone. Return where they were. Blocks."""
     collected = []
-    root = data.resolve()
-    for merged in [row.place for row in mounts() if row.system == "overlay" and row.source == _NAME]:
-        if not merged.is_relative_to(root):
-            continue
+    for merged in _overlays(data):
         try:
             owner = own(merged.parent)
         except (WorkspaceError, OSError):
@@ -201,6 +198,25 @@ def collect(data: Path) -> list[Path]:
         os.close(owner)
         collected.append(merged)
     return collected
+
+
+def unclaimed(data: Path) -> list[Path]:
+    """Where `collect` would unmount something. Blocks."""
+    found = []
+    for merged in _overlays(data):
+        try:
+            os.close(own(merged.parent))
+        except (WorkspaceError, OSError):
+            continue
+        found.append(merged)
+    return found
+
+
+def _overlays(data: Path) -> list[Path]:
+    """Our overlays below the data directory `data`."""
+    root = data.resolve()
+    ours = [row.place for row in mounts() if row.system == "overlay" and row.source == _NAME]
+    return [merged for merged in ours if merged.is_relative_to(root)]
 
 
 @dataclass(frozen=True, slots=True)

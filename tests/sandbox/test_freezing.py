@@ -60,7 +60,7 @@ def test_a_process_that_is_gone_stops_nothing() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has control groups")
 def test_a_control_group_stands_still_and_dies(tree: list[int]) -> None:
-    group = cgroups.make(Limits())
+    group = cgroups.make(Limits(), "test-of-freezing")
     assert group is not None
     for process in tree:
         for folder in group.folders:
@@ -78,10 +78,13 @@ def test_a_control_group_stands_still_and_dies(tree: list[int]) -> None:
 
 FROZEN = """
 import subprocess, sys
+from pathlib import Path
 from iact.sandbox.bubblewrap import cgroups
 from iact.sandbox.limits import Limits
+from iact.sandbox.owner import Claim
 
-group = cgroups.make(Limits())
+data = Path(sys.argv[1])
+group = cgroups.make(Limits(), cgroups.name_of(data, Claim(data)))
 child = subprocess.Popen([sys.executable, "-c", "while True: pass"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 for folder in group.folders:
     (folder / "cgroup.procs").write_text(str(child.pid))
@@ -91,10 +94,10 @@ print(child.pid, *group.folders, flush=True)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has control groups")
-def test_what_a_killed_process_left_standing_still_is_ended() -> None:
+def test_what_a_killed_process_left_standing_still_is_ended(tmp_path: Path) -> None:
     """In the old form nothing that is frozen dies, whatever is sent to it."""
     made = subprocess.run(
-        [sys.executable, "-c", FROZEN],
+        [sys.executable, "-c", FROZEN, str(tmp_path)],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
@@ -102,7 +105,9 @@ def test_what_a_killed_process_left_standing_still_is_ended() -> None:
     ).stdout.split()
     left = owner.Process(int(made[0]), owner.start_time(int(made[0])))
     assert left.alive
-    cgroups.reap()
+    cgroups.reap(tmp_path / "another")
+    assert left.alive
+    cgroups.reap(tmp_path)
     assert not any(Path(folder).exists() for folder in made[1:])
     assert not left.alive
 

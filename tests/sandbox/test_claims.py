@@ -1,0 +1,113 @@
+"""A host's claim on what it starts: it holds as long as the host lives, and is known without process numbers."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from iact.sandbox import owner, reaper
+from iact.sandbox.owner import Claim
+
+_HOLDING = """
+import sys
+from pathlib import Path
+from iact.sandbox.owner import Claim
+claim = Claim(Path(sys.argv[1]))
+print(claim.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def holding(data: Path, *inside: str) -> subprocess.Popen[str]:
+    """A process that claims something in `data`, and prints its name."""
+    return subprocess.Popen(
+        [*inside, sys.executable, "-c", _HOLDING, str(data)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+
+
+def name_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_a_claim_holds_until_it_is_released(tmp_path: Path) -> None:
+    claim = Claim(tmp_path)
+    assert not list(tmp_path.iterdir()), "nothing is claimed before it is used"
+    assert claim.name == claim.name
+    assert owner.holds(tmp_path, claim.name)
+    assert owner.given_up(tmp_path) == []
+    claim.release()
+    claim.release()
+    assert owner.holds(tmp_path, claim.name) is None
+    assert not list((tmp_path / owner.CLAIMS).iterdir())
+
+
+def test_what_is_abandoned_is_known_as_given_up(tmp_path: Path) -> None:
+    claim = Claim(tmp_path)
+    name = claim.name
+    claim.abandon()
+    assert owner.holds(tmp_path, name) is False
+    assert owner.given_up(tmp_path) == [name]
+    owner.forget_all(tmp_path)
+    assert owner.given_up(tmp_path) == []
+
+
+@pytest.mark.parametrize("inside", [(), ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")])
+def test_the_kernel_ends_a_claim_with_its_process(tmp_path: Path, inside: tuple[str, ...]) -> None:
+    if inside and os.geteuid() != 0:
+        pytest.skip("a PID namespace needs root")
+    with holding(tmp_path, *inside) as process:
+        name = name_of(process)
+        folder = reaper.sockets(tmp_path) / f"{name}@1"
+        folder.mkdir(parents=True)
+        assert owner.holds(tmp_path, name)
+        assert reaper.reap_folders(tmp_path) == []
+
+        # The number is that of another process, or of none, in our namespace.
+        labels = owner.belongs(name, data=tmp_path) | {owner.PID: "1", owner.STARTED: "0"}
+        assert not owner.left_behind(labels, tmp_path)
+        assert process.stdin is not None
+        process.kill()
+        assert process.stdout is not None
+        assert process.stdout.read() == "", "it has ended, whatever number it has"
+    assert owner.left_behind(labels, tmp_path)
+    assert reaper.reap_folders(tmp_path) == [folder]
+
+
+def test_a_claim_of_which_nothing_is_known_is_decided_by_the_process(tmp_path: Path) -> None:
+    """It may be one in another directory, which has this path in another mount namespace."""
+    claim = Claim(tmp_path / "theirs")
+    ours = owner.belongs(claim.name, data=tmp_path)
+    assert not owner.left_behind(ours, tmp_path)
+    assert owner.left_behind({**ours, owner.STARTED: "0"}, tmp_path)
+    assert owner.left_behind({}, tmp_path)
+    claim.release()
+
+
+def test_without_locks_the_process_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    claim = Claim(tmp_path)
+    assert claim.name == str(owner.Process.current())
+    assert owner.holds(tmp_path, claim.name)
+    assert owner.holds(tmp_path, claim.name + "0") is False
+    assert list((tmp_path / owner.CLAIMS).iterdir()) == []
+    claim.release()
+
+
+def test_the_folders_of_an_earlier_version_are_known_by_their_process(tmp_path: Path) -> None:
+    place = reaper.sockets(tmp_path)
+    alive, dead = place / f"{owner.Process.current()}@1", place / "1-0.0@1"
+    for folder in (alive, dead, place / "nobody's"):
+        folder.mkdir(parents=True)
+    assert reaper.reap_folders(tmp_path) == [dead]
+    assert alive.is_dir()
