@@ -16,6 +16,7 @@ from iact import terminal
 from iact.cli.options import Chosen
 from iact.cli.program import program
 from iact.core.errors import IactError, UsageError, lone
+from iact.signals import ENDING
 
 __all__ = ["main", "parse", "program"]
 
@@ -55,31 +56,8 @@ def _wrong(error: click.UsageError) -> str:
     return f"iact: {said} See: {error.ctx.command_path if error.ctx else 'iact'} --help"
 
 
-class _Ending:
-    """Ends a command at SIGTERM and SIGHUP as at Ctrl-C: containers are stopped, and journals are closed."""
-
-    def __init__(self) -> None:
-        self.number = signal.SIGINT
-        """The signal that ends the command."""
-
-    def begin(self) -> None:
-        """Handle the signals from now on. One that the caller ignores, as nohup does, stays ignored."""
-        # A shell that starts a process in the background makes it ignore SIGINT. If one is sent anyway, it is meant.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._end)
-
-    def _end(self, number: int, frame: object) -> None:
-        # A closing terminal and a service manager send both. A second Ctrl-C would end the ending.
-        if self.number == signal.SIGINT:
-            self.number = signal.Signals(number)
-            signal.raise_signal(signal.SIGINT)
-
-
 def _run(chosen: Chosen) -> int:
-    ending = _Ending()
-    ending.begin()
+    ENDING.begin()
     from iact import logs  # imported late: help and completion need none of these
     from iact.settings import load
     from iact.shared_files import shared_files
@@ -93,7 +71,7 @@ def _run(chosen: Chosen) -> int:
         except BaseExceptionGroup as group:
             raise lone(group) from group
     except KeyboardInterrupt:
-        return 128 + ending.number
+        return 128 + (ENDING.number or signal.SIGINT)
     except BrokenPipeError:
         sys.stderr.close()
         return 1

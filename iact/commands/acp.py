@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import stat
 import sys
 from importlib.metadata import version
@@ -12,6 +11,7 @@ from io import FileIO
 
 from iact.core.errors import UsageError
 from iact.settings import Settings
+from iact.signals import ENDING, run
 from iact.wiring import open_runtime
 
 
@@ -38,7 +38,7 @@ def acp(settings: Settings, *, intent: str | None, scope: str | None) -> int:
         os.dup2(2, 1)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)
-        asyncio.run(_serve(settings, reading, writing, intent, scope))
+        run(_serve(settings, reading, writing, intent, scope))
     return 0
 
 
@@ -52,10 +52,9 @@ async def _serve(
 ) -> None:
     from iact.faces.acp.stdio import serve
 
-    loop = asyncio.get_running_loop()
     async with open_runtime(settings, scope=scope) as runtime, asyncio.TaskGroup() as group:
         serving = group.create_task(
             serve(runtime, reading, writing, version=version("iact"), intent=intent or "1", scope=scope)
         )
-        for one in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(one, serving.cancel)
+        with ENDING.calling(serving.cancel):
+            await asyncio.wait([serving])

@@ -6,10 +6,9 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -26,6 +25,7 @@ from iact.settings import FILE as CONFIGURATION
 from iact.settings import Settings
 from iact.shared_files import fetch, follow
 from iact.shared_users import check_accounts, holds, settings_of_all, share_key, stores_of
+from iact.signals import ENDING
 from iact.surroundings import ServerSurroundings
 from iact.user_folders import NODES
 from iact.web.server import DoorOptions, PeopleOptions, WebServer
@@ -49,7 +49,7 @@ _T = TypeVar("_T")
 
 
 def host(settings: Settings, *, bind: str, advertise: str, port: int, control_port: int, grace: float) -> int:
-    """Run one of the hosts of a store until SIGINT or SIGTERM, then hand over all sessions.
+    """Run one of the hosts of a store until SIGINT, SIGTERM or SIGHUP, then hand over all sessions.
 
     Raises:
         UsageError: there is no store, the hosts would not share accounts, another server runs on the data directory,
@@ -59,12 +59,13 @@ def host(settings: Settings, *, bind: str, advertise: str, port: int, control_po
     check_accounts(settings)
     make_data_directory(settings)
 
-    async def run() -> int:
-        await _host(_stopped(), settings, bind, advertise or bind, port, control_port, grace)
+    async def work() -> int:
+        with _stopped() as stop:
+            await _host(stop, settings, bind, advertise or bind, port, control_port, grace)
         return 0
 
     with address.claimed(settings.data):
-        return asyncio.run(run())
+        return asyncio.run(work())
 
 
 async def _host(
@@ -265,7 +266,7 @@ def _on_this_machine(settings: Settings, name: str) -> Settings:
 
 
 def up(settings: Settings, *, nodes: int, engine: str, port: int) -> int:
-    """Run a whole cluster on this machine until SIGINT or SIGTERM. Without a store it uses a directory.
+    """Run a whole cluster on this machine until SIGINT, SIGTERM or SIGHUP. Without a store it uses a directory.
 
     Raises:
         UsageError: a required package is not installed, or as `gateway`.
@@ -329,7 +330,7 @@ async def _keep(settings: Settings, ready: asyncio.Event) -> None:
 
 
 def gateway(settings: Settings, *, host: str, port: int) -> int:
-    """Serve the page for the hosts of a store until SIGINT or SIGTERM.
+    """Serve the page for the hosts of a store until SIGINT, SIGTERM or SIGHUP.
 
     Raises:
         UsageError: there is no store, the hosts would not share accounts, another server runs on the data directory,
@@ -345,11 +346,11 @@ def gateway(settings: Settings, *, host: str, port: int) -> int:
 async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") -> int:
     from iact.cluster.gateway import Gateway
 
-    stop = _stopped()
     key_of = await asyncio.to_thread(_keys, settings)
     async with _hosts_kept(settings, bind), _placement(settings) as placement, AsyncExitStack() as stack:
         # All gateways share one key, so that a browser that signed in at one of them is recognized by the others.
-        _stopped(stop)  # Ray has replaced the signal handlers
+        ENDING.begin()  # Ray has replaced the signal handlers
+        stop = stack.enter_context(_stopped())
         tls = member_tls(settings)
         people, reached = _gateway_people(stack, settings, host)
         server = Gateway(
@@ -483,13 +484,12 @@ def _keys(settings: Settings) -> Callable[[str], str]:
     return key_of
 
 
-def _stopped(stop: asyncio.Event | None = None) -> asyncio.Event:
-    """Return an event that SIGINT and SIGTERM set. Call it again after other code replaced the signal handlers."""
-    stop = stop or asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(one, stop.set)
-    return stop
+@contextmanager
+def _stopped() -> Iterator[asyncio.Event]:
+    """An event that SIGINT, SIGTERM and SIGHUP set."""
+    stop = asyncio.Event()
+    with ENDING.calling(stop.set):
+        yield stop
 
 
 @asynccontextmanager

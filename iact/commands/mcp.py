@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 import secrets
-import signal
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from iact.core.errors import UsageError
 from iact.core.session.policy import read_policies
 from iact.face_server import ServerVisitors
 from iact.settings import Settings
+from iact.signals import ENDING, run
 from iact.wiring import make_data_directory, open_runtime
 
 KEY: Final = "mcp.key"
@@ -42,8 +42,8 @@ def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str, h
     read_policies(settings.data).chosen(scope)
     place = Path(workspace) if workspace else None
     if http is None:
-        return asyncio.run(_mcp(settings, place, intent, scope))
-    return asyncio.run(_by_http(settings, place, intent, scope, http))
+        return run(_mcp(settings, place, intent, scope))
+    return run(_by_http(settings, place, intent, scope, http))
 
 
 async def _mcp(settings: Settings, workspace: Path | None, intent: str, scope: str) -> int:
@@ -52,7 +52,8 @@ async def _mcp(settings: Settings, workspace: Path | None, intent: str, scope: s
 
     async with open_runtime(settings, workspace, scope=scope) as runtime, asyncio.TaskGroup() as group:
         serving = group.create_task(serve(runtime, NewSessions(intent, scope)))
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+        with ENDING.calling(serving.cancel):
+            await asyncio.wait([serving])
     return 0
 
 
@@ -61,15 +62,14 @@ async def _by_http(settings: Settings, workspace: Path | None, intent: str, scop
     from iact.faces.mcp.routes import routes
 
     stop = asyncio.Event()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(one, stop.set)
     file = settings.data / KEY
     async with open_runtime(settings, workspace, scope=scope) as runtime:
         visitors = ServerVisitors(_key(file), runtime, None, None)
         app = application([partial(routes, intent=intent, scope=scope)], visitors)
         async with serving(app, _HOST, port, option="--http") as bound:
             print(f"iact: mcp at http://{_HOST}:{bound}/mcp, with the key in {file}", flush=True)
-            await stop.wait()
+            with ENDING.calling(stop.set):
+                await stop.wait()
     return 0
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from iact import signals
 from iact.commands import ending, undecided
 from iact.commands.questions import TerminalQuestions
 from iact.commands.review_questions import review
@@ -69,7 +70,7 @@ def run(
         )
     folder = Path(workspace) if workspace else None
     said = _Said(task, mode, plan_first, tuple(files))
-    return asyncio.run(
+    return signals.run(
         _run(
             settings, said, session, folder, intent, scope, as_json, release, add_tokens, add_money, attended
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +19,7 @@ from iact.models.board import Board
 from iact.settings import Settings
 from iact.shared_files import follow
 from iact.shared_users import settings_of_all, share_key, stores_of
+from iact.signals import ENDING
 from iact.surroundings import ServerSurroundings
 from iact.web.server import PeopleOptions, WebServer
 from iact.wiring import make_data_directory, models_of, open_runtime
@@ -59,14 +59,10 @@ async def _serve(
     faces: int | None,
 ) -> int:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Started with nohup, it outlives its terminal.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            loop.add_signal_handler(number, stop.set)
     # A session in a directory of the user's can't use containers from the pool.
     pool = settings.pool if workspace is None else 0
     async with AsyncExitStack() as stack:
+        stack.enter_context(ENDING.calling(stop.set))
         board = Board()
         models = models_of(settings, board)
         runtime = await stack.enter_async_context(

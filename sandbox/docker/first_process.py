@@ -70,10 +70,11 @@ def lent(place: str, woken: int) -> socket.socket | None:
         listening.bind(place)
         listening.listen(1)
         ready, _, _ = select.select([listening.fileno(), woken], [], [], WAITS)
-        os.unlink(place)  # there is one lease, and there never is another
         if ready != [listening.fileno()]:
             return None
         lease, _ = listening.accept()
+    with contextlib.suppress(OSError):
+        os.unlink(place)  # after the end of the listening: gVisor connects nobody to a socket without a name
     with contextlib.suppress(OSError):
         lease.sendall(TAKEN)
     lease.setblocking(False)

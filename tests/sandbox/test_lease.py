@@ -1,0 +1,157 @@
+"""A container runs on its owner's lease: with the owner it ends by itself, whoever else is there, and whatever is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import docker
+import pytest
+from docker.errors import APIError
+from docker.models.containers import Container
+
+from iact.sandbox import DockerHost, leftovers, owner, reaper
+from iact.sandbox.docker import lease
+from iact.sandbox.docker.image import ensure
+from tests.sandbox.calling import shell, until
+from tests.sandbox.conftest import sweep
+from tests.sandbox.inside import hosting
+from tests.sandbox.test_lifecycle import containers, folders
+
+_OWNER = """
+import asyncio, sys
+from pathlib import Path
+from iact.sandbox import DockerHost
+from tests.sandbox.calling import shell
+
+async def main():
+    host = DockerHost(Path(sys.argv[1]))
+    one = await host.start("shell", session="s", workspace=Path(sys.argv[2]), report=lambda line: None)
+    running = asyncio.create_task(shell(one, sys.argv[3], seconds=3600))
+    while not Path(sys.argv[2], "beats").exists():
+        await asyncio.sleep(0.02)
+    print(one.container.id, flush=True)
+    await running
+
+asyncio.run(main())
+"""
+_RESISTS = "kill -STOP 1; kill -KILL 1; rm -f /run/iact/*; "
+_BEATS = "trap '' TERM HUP INT; while true; do echo >> /workspace/beats; sleep 0.05; done"
+
+
+@pytest.mark.parametrize("resists", ["", _RESISTS])
+@pytest.mark.parametrize("inside", [(), ("unshare", "--pid", "--fork", "--kill-child")])
+def test_nothing_goes_on_after_its_owner(
+    loop: asyncio.Runner,
+    engine: docker.DockerClient,
+    tmp_path: Path,
+    workspace: Path,
+    inside: tuple[str, ...],
+    resists: str,
+) -> None:
+    if inside and os.geteuid() != 0:
+        pytest.skip("a PID namespace needs root")
+    beats = workspace / "beats"
+    beats.unlink(missing_ok=True)
+    command = [*inside, sys.executable, "-c", _OWNER, str(tmp_path), str(workspace), resists + _BEATS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:
+        assert process.stdout is not None
+        container = engine.containers.get(process.stdout.readline().decode().strip())
+
+        async def another_of_the_same_directory() -> None:
+            async with hosting(tmp_path) as host:
+                other = await host.start("shell", session="t", workspace=workspace, report=print)
+                assert (await shell(other, "echo ours")).output == "ours\n"
+            assert leftovers.find(tmp_path).containers == []
+
+        loop.run(another_of_the_same_directory())
+        container.reload()
+        assert container.status == "running", "a second process leaves it alone, and it resists nothing"
+        process.kill()
+    assert container.wait(timeout=10)["StatusCode"] == 143
+    seen = beats.stat().st_size
+    assert leftovers.find(tmp_path).containers
+    assert leftovers.remove(tmp_path).containers
+    assert not leftovers.find(tmp_path)
+    assert (containers(engine, tmp_path), folders(tmp_path)) == ([], [])
+    assert beats.stat().st_size == seen
+
+
+def test_a_module_never_runs_without_a_lease(
+    engine: docker.DockerClient, tmp_path: Path, workspace: Path
+) -> None:
+    """Its owner was killed between the start of the container and the lease."""
+    made = engine.containers.create(
+        ensure(engine, print).reference,
+        lease.held_by(["sh", "-c", "echo ran"]),
+        tmpfs={"/run/iact": ""},
+        network_mode="none",
+    )
+    try:
+        made.start()
+        assert made.wait(timeout=60)["StatusCode"] == 143
+        assert made.logs() == b""
+    finally:
+        made.remove(force=True)
+
+
+def test_what_the_engine_refuses_is_tried_again(
+    loop: asyncio.Runner,
+    engine: docker.DockerClient,
+    tmp_path: Path,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refusals = []
+
+    def refuse(container: Container, **options: object) -> None:
+        refusals.append(container.id)
+        raise APIError("driver failed to remove root filesystem")
+
+    async def scenario() -> None:
+        async with hosting(tmp_path) as host:
+            instance = await host.start("shell", session="s", workspace=workspace, report=print)
+            with monkeypatch.context() as patch:
+                patch.setattr(Container, "remove", refuse)
+                await instance.stop()
+            assert refusals == [instance.container.id]
+
+            async def gone() -> bool:
+                return not await asyncio.to_thread(containers, engine, tmp_path)
+
+            await until(gone)
+
+    loop.run(scenario())
+    sweep(engine, tmp_path)
+
+
+def test_what_is_refused_until_the_end_is_removed_by_the_next_host(
+    loop: asyncio.Runner,
+    engine: docker.DockerClient,
+    tmp_path: Path,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if that is in the same process: a claim is given up with its host."""
+
+    def refuse(container: Container, **options: object) -> None:
+        raise APIError("driver failed to remove root filesystem")
+
+    async def scenario() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Container, "remove", refuse)
+            host = DockerHost(tmp_path)
+            await host.start("shell", session="s", workspace=workspace, report=print)
+            await host.close()
+        assert len(containers(engine, tmp_path)) == 1
+        assert len(owner.given_up(tmp_path)) == 1
+        async with hosting(tmp_path) as host:
+            await host.open()
+            assert containers(engine, tmp_path) == []
+        assert list((tmp_path / owner.CLAIMS).iterdir()) == []
+        assert list(reaper.sockets(tmp_path).iterdir()) == []
+
+    loop.run(scenario())
