@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-from iact.core.characters import DECEPTIVE, HIDDEN, escaped, without_sequences
+from iact.core.characters import DECEPTIVE, HIDDEN, escaped, replaced, without_sequences
 
 
 def readable(text: str) -> str:
@@ -26,7 +26,7 @@ def as_json(text: str) -> str:
     """Return JSON text with the same meaning and nothing hidden. Hidden characters can only be in its strings."""
     if not HIDDEN.search(text):
         return text
-    return DECEPTIVE.sub(lambda match: match["flag"] or _escape(match.group()), text)
+    return replaced(DECEPTIVE, text, _escape)
 
 
 def _escape(character: str) -> str:

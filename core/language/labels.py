@@ -21,14 +21,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from iact.core.characters import DECEPTIVE_IN_CONTEXTS, escape
+from iact.core.characters import DECEPTIVE_IN_CONTEXTS, escape, replaced
 from iact.core.language.variables import Value
 
 _RUNS: Final = re.compile(r"`{3,}")
 _ANSI: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[PX^_][^\x07\x1b\n]*\x1b\\|[@-OQ-WYZ\\])"
 )
-_SPACES: Final = {ord("\n"): " ", ord("\t"): " "}
+_PLAIN_ASCII: Final = b"\t\n" + bytes(range(0x20, 0x7F))
 _PLAIN_PATH: Final = re.compile(r"[\w./@+~-]{1,200}")
 _MOST_LINES: Final = 5
 """The most lines of a reply that a sentence repeats."""
@@ -69,10 +69,10 @@ The labels below are written with the same constants, so that a label can't chan
 
 def clean(text: str) -> str:
     """Make text from outside safe to read: without terminal sequences, deceptive characters as `\\u….`"""
-    if text.isascii() and text.translate(_SPACES).isprintable():
+    if text.isascii() and not text.encode().translate(None, _PLAIN_ASCII):
         return text
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return DECEPTIVE_IN_CONTEXTS.sub(lambda match: match["flag"] or escape(match.group()), text)
+    return replaced(DECEPTIVE_IN_CONTEXTS, text, escape)
 
 
 def inline(text: str, limit: int = 200) -> str:

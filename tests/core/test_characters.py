@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from iact.core.characters import (
     DECEPTIVE,
+    DECEPTIVE_IN_CONTEXTS,
     HIDDEN,
     ODD,
     TABLE,
@@ -117,6 +118,29 @@ def test_what_is_shown_holds_nothing_hidden(text: str) -> None:
         assert not ODD.search(shown)
     if not ODD.search(text):
         assert escaped(text, every=True) == named(text) == text
+
+
+PLAIN = (
+    "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f)|[%s]"
+    "|(?<![^\x00-\xad\u200b-\u200f\u2028-\u206f])[\u200c\u200d]"
+    "|[\u200c\u200d](?![^\x00-\xad\u200b-\u200f\u2028-\u206f])"
+    "|(?<![^\x00-\x22\x24-\x29\x2b-\x2f\x3a-\x9f\u200b-\u200f\ufe00-\ufe0f\U000e0100-\U000e01ef])"
+    "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+"""The patterns in the order in which one reads them; `%s`: the hidden characters. Contexts were recorded by these."""
+
+IN_CONTEXTS = ("control", "line", "order", "invisible", "broken")
+PIECES = [*"a1#\n ü中بX", "👍", "\u200c", "\u200d", "\ufe0f", "\U000e0100", "\U0001f3f4", "\U000e0067", "\U000e0062",
+          "\U000e007f", "\U000e0031", "\u202e", "\x1b", "\xad", "\u2028", "\u206f", "\x9f", "\xa0", "\ufff0"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.characters(), max_size=12).map("".join))
+def test_the_quick_patterns_find_what_the_plain_ones_find(text: str) -> None:
+    for quick, kinds in ((DECEPTIVE_IN_CONTEXTS, IN_CONTEXTS), (DECEPTIVE, (*IN_CONTEXTS, "late"))):
+        rows = [(first, last) for first, last, kind in TABLE if kind in kinds]
+        plain = re.compile(PLAIN % "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in rows))
+        found = [(match.span(), bool(match["flag"])) for match in quick.finditer(text)]
+        assert found == [(match.span(), bool(match["flag"])) for match in plain.finditer(text)]
 
 
 def test_letters_and_emoji_keep_what_shapes_them_and_nothing_else_does() -> None:
