@@ -112,3 +112,18 @@ def test_depth_and_length_are_bounded() -> None:
     assert list(objects('{"a":' * 60 + "1," + "}" * 60))
     assert not list(objects('{"a":' * 70 + "1," + "}" * 5))
     assert list(objects("x{a: " + "9" * 5000 + "}")) == []
+
+
+@pytest.mark.parametrize("unit", ["{[", '{"a', "{a: 1, ", "{'a': [", "{{", '{"a": 1,, ', "{/**/", "{a:{b:"])
+def test_a_long_text_is_read_as_strict_json_or_not_at_all(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading it with tolerance would take seconds, in which nothing else happens."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("it is read with tolerance")
+
+    monkeypatch.setattr("iact.core.objects._Reader", refuse)
+    text = unit * (2_000_000 // len(unit))
+    assert list(objects(text)) == []
+    value: dict[str, JSON] = {"answer": "word " * 20_000}
+    assert list(objects(json.dumps(value))) == [value]
+    assert list(objects(f"It is this:\n{json.dumps(value)}\n{text}")) == [value]
