@@ -96,8 +96,8 @@ async def test_what_is_wrong_is_one_sentence(stage: Stage) -> None:
     wrong: list[tuple[dict[str, object], str]] = [
         ({"task": " "}, "iact_ask needs the argument task: a text that is not empty."),
         ({"task": "Go.", "mode": "dance"}, "There is no mode 'dance'; there are dialogue, auto, static,"),
-        ({"task": "Go.", "session": "nobody"}, "There is no session 'nobody' in"),
-        ({"task": "Go.", "session": "../../etc"}, "There is no session '../../etc' in"),
+        ({"task": "Go.", "session": "nobody"}, "There is no session 'nobody'"),
+        ({"task": "Go.", "session": "../../etc"}, "There is no session '../../etc'"),
         ({"task": "Go.", "intent": "2"}, "iact_ask has no argument 'intent'; it has task, session and mode."),
     ]
     async with connected(product) as on:
