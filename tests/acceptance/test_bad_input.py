@@ -420,8 +420,8 @@ def test_a_session_that_another_process_has_open(stage: Stage, stored: Stored) -
 # --- wrong usage --------------------------------------------------------------------------------------
 
 _USAGE: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
-    "unknown session": (("run", "--session", "nobody", "Hi."), {}, "There is no session 'nobody'; run: iact session list"),
-    "a session that is a path": (("run", "--session", "../data", "Hi."), {}, "There is no session '../data'; run: iact session list"),
+    "unknown session": (("run", "--session", "nobody", "Hi."), {}, "There is no session 'nobody'. List the sessions with: iact session list."),
+    "a session that is a path": (("run", "--session", "../data", "Hi."), {}, "There is no session '../data'. List the sessions with: iact session list."),
     "empty task": (("run", " "), {}, "The task is empty."),
     "unknown scope": (("run", "--scope", "moon", "Hi."), {}, "There is no scope 'moon'; there are default."),
     "no such workspace": (("run", "--workspace", "/nonexistent", "Hi."), {}, "There is no directory /nonexistent to work in."),
