@@ -207,7 +207,9 @@ class SessionStore:
                 raise UsageError(
                     f"The session {session_id} was never open on this host. Open it here first, or do this where it is open."
                 )
-            raise UsageError(f"There is no session {session_id!r}. List the sessions with: iact session list.")
+            raise UsageError(
+                f"There is no session {session_id!r}. List the sessions with: iact session list."
+            )
         return path
 
     def read(self, source: str | Path, *, at: int | None = None, verify: bool = False) -> Replay:
