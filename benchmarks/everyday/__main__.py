@@ -1,6 +1,7 @@
 """Measure what the model on board gets right: everyday requests in three languages, through the real product.
 
-`requests.toml` holds them; it was written before the prompt was.
+`requests.toml` holds them; it was written before the prompt was. `--set` chooses others: `held-out`, which were written
+before the prompt's last change; `review`, the first messages that a review names; or `dialogues` of three messages.
 """
 
 from __future__ import annotations
@@ -11,29 +12,50 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from benchmarks.everyday.play import Outcome, Request, play, requests
+from benchmarks.everyday.play import SETS, Dialogue, Outcome, Request, dialogues, lead, play, requests
+from iact.core.session.runtime import Runtime
 from iact.settings import load
 from iact.wiring import open_runtime
 
 
-async def _play(chosen: list[Request], data: Path, *, show: bool) -> list[Outcome]:
+async def _play_all(chosen: list[Request] | list[Dialogue], data: Path, *, show: bool) -> list[Outcome]:
     settings = load(data=str(data), environment={**os.environ, "IACT_MEMORY": "off"})
     outcomes = []
     async with open_runtime(settings, attended=False) as runtime:
-        for request in chosen:
-            outcome = await play(runtime, request)
-            outcomes.append(outcome)
-            mark = "right" if not outcome.wrong else f"WRONG: {outcome.wrong}"
-            print(
-                f"{request.language} {request.kind}: {request.text!r} {mark} ({outcome.seconds:.0f} s)",
-                flush=True,
-            )
-            if show:
-                print(f"    {outcome.answer!r}", flush=True)
+        for one in chosen:
+            async for outcome in _outcomes(runtime, one):
+                outcomes.append(outcome)
+                _print(outcome, show=show)
     return outcomes
+
+
+async def _outcomes(runtime: Runtime, asked: Request | Dialogue) -> AsyncIterator[Outcome]:
+    if isinstance(asked, Request):
+        yield await play(runtime, asked)
+        return
+    for outcome in await lead(runtime, asked):
+        yield outcome
+
+
+def _print(outcome: Outcome, *, show: bool) -> None:
+    request = outcome.request
+    mark = f"WRONG: {outcome.wrong}" if outcome.wrong else "right"
+    print(f"{request.language} {request.kind}: {request.text!r} {mark} ({outcome.seconds:.0f} s)", flush=True)
+    if show:
+        print(f"    {outcome.answer!r}", flush=True)
+
+
+def _chosen(name: str, language: str | None, kind: str | None) -> list[Request] | list[Dialogue]:
+    if name == "dialogues":
+        return [dialogue for dialogue in dialogues() if language in (None, dialogue.language)]
+    return [
+        request
+        for request in requests(name)
+        if language in (None, request.language) and kind in (None, request.kind)
+    ]
 
 
 def _table(outcomes: list[Outcome], name: str, key_of: Callable[[Request], str]) -> None:
@@ -53,23 +75,20 @@ def _table(outcomes: list[Outcome], name: str, key_of: Callable[[Request], str])
 def main() -> None:
     """Play, and print tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--set", choices=(*SETS, "dialogues"), default=SETS[0], help="what is asked")
     parser.add_argument("--language", choices=("en", "de", "es"), help="only requests in this language")
     parser.add_argument("--kind", help="only requests of this kind")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth request")
     parser.add_argument("--show", action="store_true", help="print each answer")
     asked = parser.parse_args()
-    chosen = [
-        request
-        for request in requests()
-        if asked.language in (None, request.language) and asked.kind in (None, request.kind)
-    ][:: asked.every]
+    chosen = _chosen(asked.set, asked.language, asked.kind)[:: asked.every]
     began, load_before = time.monotonic(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
-        outcomes = asyncio.run(_play(chosen, Path(folder), show=asked.show))
+        outcomes = asyncio.run(_play_all(chosen, Path(folder), show=asked.show))
     used = resource.getrusage(resource.RUSAGE_SELF)
 
     right = sum(not outcome.wrong for outcome in outcomes)
-    print(f"\n{right} of {len(outcomes)} requests ended right.")
+    print(f"\n{right} of {len(outcomes)} answers are right.")
     _table(outcomes, "language", lambda request: request.language)
     _table(outcomes, "kind", lambda request: request.kind)
     read = sum(outcome.prompt_tokens - outcome.cached_tokens for outcome in outcomes)
