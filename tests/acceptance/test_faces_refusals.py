@@ -318,9 +318,13 @@ async def _nothing_beyond_a_quota(place: Place, face: HttpFace) -> None:
     assert place.product.run("quota", "set", "--user", "eve", "--tokens", "1").status == 0
     asked = place.asked
     for one in (talk, place.served(face, place.eve)):
-        said = await one.say("Make it.")
+        try:
+            said = await one.say("Make it.")
+        except Refused as error:  # OpenAI's APIs have a status for it
+            said = str(error)
+        assert "Your quota is 1 tokens a month" in said
         assert not one.asked
-        assert not said.endswith("Over.")
-        assert denied(place.records(one)) == []
-        assert place.made(one) == []
+        if one.session:
+            assert denied(place.records(one)) == []
+            assert place.made(one) == []
     assert place.asked == asked
