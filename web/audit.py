@@ -23,6 +23,7 @@ from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver,
 from iact.core.records.skills import SkillFile, SkillOffer
 from iact.core.session.question_text import named_by
 from iact.web.markup import NOTHING, html, in_full, joined
+from iact.web.reasons import impact_words, in_words
 from iact.web.render import NONE, Known, aside, code_block, folded, markdown, output
 from iact.web.safe_text import exact
 
@@ -48,19 +49,12 @@ def question_html(asked: ClearanceAsk) -> Markup:
     )
 
 
-def impact_words(impact: float) -> str:
-    """What a call of this impact does, in words."""
-    if impact >= 2:
-        return "destroys or sends data out"
-    return "changes files" if impact > 0 else "only reads"
-
-
 def _reasons(asked: ClearanceAsk) -> Iterator[str]:
     """Why a person is asked about a call, and everything that it does, one per line."""
     if asked.rule == "clearance":
         yield f"Your policy asks before each {asked.function}."
     else:
-        yield asked.reason
+        yield in_words(asked.reason)
     # Imported here because a process that only renders has no use for a parser of shell scripts.
     from iact.core.session.verdict import effects_of
 

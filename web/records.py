@@ -79,7 +79,7 @@ from iact.core.records.plans import (
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 from iact.core.session.consent import plan_digest, question_digest
-from iact.core.session.ending import Outcome, outcome_of
+from iact.core.session.ending import STOPPED_BY_USER, Outcome, outcome_of
 from iact.core.session.questions import is_question
 from iact.core.session.text import IsAction, calls, looks_like_action
 from iact.web.audit import (
@@ -216,7 +216,7 @@ def record_html(
             return typed(record.body, known)
         case Choose(mode=mode, why=why):
             return html(
-                '<p class="aside"><span class="t">Way of working: {mode}.</span> <span class="t">{why}</span></p>',
+                '<p class="aside"><span class="t">Mode: {mode}.</span> <span class="t">{why}</span></p>',
                 mode=mode,
                 why=why,
             )
@@ -225,7 +225,7 @@ def record_html(
         case Reply() as reply:
             return _reply(reply, record.body, known)
         case Discard() as discard:
-            return _discard(discard, record.body)
+            return _discard(discard, record.body, known)
         case Spawn() as spawn:
             return _spawn(spawn, record.body, known)
         case Upload() as upload:
@@ -374,6 +374,8 @@ def _reply(reply: Reply, text: str, known: Known) -> Markup:
     look = reply.status if reply.status != "ok" else "failed"
     badge = html('<p><span class="badge {} t">{}</span></p>', look, words) if words else NOTHING
     own, _, written = text.partition("\n\n")
+    if reply.status == "cancelled" and text == STOPPED_BY_USER:
+        return aside("Stopped.")
     if reply.generation is None and reply.status != "ok" and not reply.plan and "\n" not in own:
         # The core's own sentence comes first; what was written until then may follow.
         return html('{}<p class="t">{}</p>{}', badge, own, markdown(written, known))
@@ -411,17 +413,26 @@ def _reasoning(generation: Generation | None) -> Markup:
 
 
 _STOPPED: Final[Mapping[str, str]] = {
-    "pause": "Stopped when you paused (show the text)",
-    "interrupt": "Stopped for your message (show the text)",
-    "cancel": "Stopped by you (show the text)",
+    "pause": "Stopped when you paused.",
+    "interrupt": "Stopped for your message.",
+    "cancel": "",  # the reply after it says so
+}
+"""What is said below a text that a person stopped."""
+
+_VOID: Final[Mapping[str, str]] = {
     "restart": "The connection broke; started again (show the text)",
     "changed": "Asked again, because something changed in the meantime (show the text)",
     "summary": "A summary that could not be used (show the text)",
 }
 
 
-def _discard(discard: Discard, text: str) -> Markup:
-    return folded(_STOPPED.get(discard.reason, f"Stopped: {discard.reason} (show the text)"), output(text))
+def _discard(discard: Discard, text: str, known: Known) -> Markup:
+    if discard.reason not in _STOPPED:
+        return folded(_VOID.get(discard.reason, f"Stopped: {discard.reason} (show the text)"), output(text))
+
+    # Somebody was reading it. Nothing in it was carried out, so its blocks are no cards.
+    words = _STOPPED[discard.reason]
+    return joined((markdown(text, known), aside(words) if words else NOTHING))
 
 
 _DENIED: Final = "Clearance was denied:"

@@ -9,8 +9,9 @@ from iact.core.errors import UsageError
 from iact.core.ports import AppliedChange
 from iact.core.session.consent import together
 from iact.core.session.effects import SeenChanges, SettledChanges
-from iact.core.session.review import counts
+from iact.core.session.review import PendingRow, counts
 from iact.web.ports import Session
+from iact.web.reasons import in_words
 from iact.web.wire import answers, requests
 
 
@@ -25,7 +26,8 @@ async def list_pending(client: ReviewClient, message: requests.ListPending) -> a
     session = client.watched()
     # Only the first page checks the directory again.
     rows = await session.effects.rows(fresh=message.start == 0 and message.count > 0)
-    shown = [*rows[message.start : message.start + message.count]]
+    some = rows[message.start : message.start + message.count]
+    shown: list[PendingRow] = [{**row, "reason": in_words(row["reason"])} for row in some]
     whole = together(row["digest"] for row in rows)
     return {"total": len(rows), "at": session.view.record, "digest": whole, "list": shown}
 

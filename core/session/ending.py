@@ -13,6 +13,9 @@ from iact.core.records.parts import Outcome as VerdictOutcome
 from iact.core.records.parts import Verdict
 from iact.core.tree.plan_report import ending_from
 
+STOPPED_BY_USER: Final = "The user cancelled this work."
+"""The whole reply of an agent that a person stopped."""
+
 __all__ = ["Outcome", "outcome_of", "verdict_json", "verdict_on"]
 
 Outcome = VerdictOutcome | Literal["failed"]

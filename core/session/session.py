@@ -61,6 +61,7 @@ from iact.core.session import consent
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.distilling import Distilling
+from iact.core.session.ending import STOPPED_BY_USER
 from iact.core.session.files import SessionFiles
 from iact.core.session.forms import Forms
 from iact.core.session.front_end import FrontEndTools
@@ -504,7 +505,7 @@ class Session:
         agent = self._find(path)
         below = frozenset(one.path for one in self._live.tree.subtree(path))
         record = self._live.record(signed(Cancel(by="user")), path)
-        self._scheduler.cancel(path, "The user cancelled this work.")
+        self._scheduler.cancel(path, STOPPED_BY_USER)
         self._scheduler.drive(path)
         self._scheduler.drive(agent.caller)
         if agent.plan is not None:

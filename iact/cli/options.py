@@ -112,9 +112,7 @@ scope: Final = click.option("--scope", metavar="NAME", default="default", help=S
 
 def intent(default: str | None) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """The option `--intent`. With the default None, an existing session keeps its own intent."""
-    levels = (
-        "0 observe, 1 operate (default), 2 override; or a number in between, or a level named in the policy"
-    )
+    levels = "0 read only, 1 change files (default), 2 anything; or a number in between, or a level named in the policy"
     return click.option("--intent", metavar="0|1|2", default=default, help=levels)
 
 

@@ -13,6 +13,7 @@ from iact.core.errors import UsageError
 from iact.core.records.ways import Way
 
 if TYPE_CHECKING:
+    from iact.commands.run import Detail
     from iact.settings import Settings
 
 
@@ -104,6 +105,8 @@ def serve(
     is_flag=True,
     help="ask nothing, as without a terminal: the policy decides at once about what would be asked",
 )
+@click.option("-q", "--quiet", is_flag=True, help="print the answer only, and what went wrong")
+@click.option("-v", "--verbose", is_flag=True, help="also print what tools print, and what the model thinks")
 @options.as_json
 def run(
     settings: Settings,
@@ -119,6 +122,8 @@ def run(
     mode: Way,
     plan_first: bool,
     no_questions: bool,
+    quiet: bool,
+    verbose: bool,
     as_json: bool,
 ) -> int:
     """Send one message to the root agent of a new or existing session, and print its reply.
@@ -131,8 +136,16 @@ def run(
         settings, message(task, "task"),
         session=session, workspace=workspace, intent=intent, scope=scope, as_json=as_json,
         mode=mode, plan_first=plan_first, add_tokens=add_tokens, add_money=add_money, no_questions=no_questions,
-        files=files,
+        files=files, detail=_detail(quiet, verbose),
     )  # fmt: skip
+
+
+def _detail(quiet: bool, verbose: bool) -> Detail:
+    if quiet and verbose:
+        raise UsageError("Use --quiet or --verbose, not both.")
+    if quiet:
+        return "quiet"
+    return "verbose" if verbose else "usual"
 
 
 @command("mcp")

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from iact import signals
 from iact.commands import ending, undecided
 from iact.commands.questions import TerminalQuestions
 from iact.commands.review_questions import review
+from iact.commands.terminal_text import TerminalText, call_line, ends_a_text, pictures
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import Usage
 from iact.core.records.calls import ClearanceAsk
@@ -23,16 +24,20 @@ from iact.core.records.dialogue import BoundName, Choose, Reply, Say
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.ending import outcome_of, verdict_json, verdict_on
-from iact.core.session.events import Activity, NoticeEvent, RecordAppended
+from iact.core.session.events import Activity, Delta, NoticeEvent, OutputEvent, RecordAppended
 from iact.core.session.models import by_a_small_model
 from iact.core.session.progress import progress_line
 from iact.core.session.question_text import about, told
 from iact.core.session.questions import OpenQuestions, Undecided, is_question, undecided_since
 from iact.core.session.session import Session
+from iact.core.session.text import looks_like_action
 from iact.core.session.watch import Lagging
 from iact.run_server import serve_run
 from iact.settings import Settings
 from iact.wiring import open_runtime
+
+Detail: TypeAlias = Literal["quiet", "usual", "verbose"]
+"""How much is printed beside the answer."""
 
 _STATUS: Final[Mapping[str, str]] = {"ok": "done", "concluded": "done"}
 
@@ -53,12 +58,14 @@ def run(
     add_money: float = 0.0,
     no_questions: bool = False,
     files: Sequence[Path] = (),
+    detail: Detail = "usual",
 ) -> int:
     """Give `task` to the root of a session. Returns what came of it (`EXIT`); 3, too, if it waits for a person who is
     not present.
 
     `release`: resume agents that are paused. `add_tokens`, `add_money`: by how much to raise the budget first.
     `no_questions`: ask nothing, even if there is a terminal. `files`: what to hand over with the task.
+    `detail`: how much to print beside the answer.
     """
     if not task.strip():
         raise UsageError("The task is empty.")
@@ -72,7 +79,18 @@ def run(
     said = _Said(task, mode, plan_first, tuple(files))
     return signals.run(
         _run(
-            settings, said, session, folder, intent, scope, as_json, release, add_tokens, add_money, attended
+            settings,
+            said,
+            session,
+            folder,
+            intent,
+            scope,
+            as_json,
+            release,
+            add_tokens,
+            add_money,
+            attended,
+            detail,
         )
     )
 
@@ -108,6 +126,7 @@ async def _run(
     add_tokens: int,
     add_money: float,
     attended: bool,
+    detail: Detail = "usual",
 ) -> int:
     async with open_runtime(settings, workspace, attended=attended) as runtime:
         if runtime.memory is not None:
@@ -122,7 +141,10 @@ async def _run(
         async with asyncio.TaskGroup() as group:
             asking = TerminalQuestions(session, group.create_task, asks=attended)
             waits: list[Activity] = []
-            progress = group.create_task(show_progress(session, asking, waits, since=session.read))
+            screen = _Screen(session, detail, live=_live(session, detail, as_json=as_json))
+            progress = group.create_task(
+                show_progress(session, asking, waits, since=session.read, screen=screen)
+            )
             controls = group.create_task(serve_run(settings, runtime, session))
             try:
                 with asking.listening():
@@ -145,7 +167,7 @@ async def _run(
         status, outcome = _status_of(reply.content), outcome_of(reply.content)
         verdict = verdict_on(reply.content)
         used, chosen_because = _way(session, said)
-        why_not = "" if as_json else _show(session, reply)
+        why_not = "" if as_json else _show(session, reply, screen)
         waiting = await review(session, asks=attended and sys.stderr.isatty() and not as_json)
         if as_json:
             usage: dict[str, object] = {
@@ -173,7 +195,8 @@ async def _run(
             print(f"note: {_BY_THE_SMALL_MODEL}", file=sys.stderr)
         if reply.content.status == "ok" and (told := ending.note(verdict)):
             print(f"note: {told}", file=sys.stderr)
-        print(f"journal: {session.journal}", file=sys.stderr)
+        if detail != "quiet":
+            _tell_of_the_session(session, since)
         if reply.content.status != "ok":
             print(f"iact: {reply.body if as_json else why_not}", file=sys.stderr)
         return ending.EXIT[outcome]
@@ -220,12 +243,33 @@ def _way(session: Session, said: Record) -> tuple[Way, str]:
     return said.content.mode, asked
 
 
-def _show(session: Session, reply: Record) -> str:
+def _tell_of_the_session(session: Session, since: int) -> None:
+    """Print which pictures were made, where everything is, and how to go on."""
+    for line in pictures(session.records(since), session.journal.parent):
+        print(f"picture: {line}", file=sys.stderr)
+    print(f"journal: {session.journal}", file=sys.stderr)
+    print(f'to go on: iact run --session {session.id} "…"', file=sys.stderr)
+
+
+def _live(session: Session, detail: Detail, *, as_json: bool) -> TerminalText | None:
+    """What shows the answer while it is written, if a person reads it."""
+    if as_json or detail == "quiet" or not sys.stdout.isatty():
+        return None
+
+    def is_action(word: str) -> bool:
+        # Which functions there are is known better with each turn.
+        return (session.view.is_action("/") or looks_like_action)(word)
+
+    return TerminalText(sys.stdout, is_action)
+
+
+def _show(session: Session, reply: Record, screen: _Screen) -> str:
     """Print the answer, before anything is asked about what was done for it. Returns why there is none."""
     assert isinstance(reply.content, Reply)
     if reply.content.status != "ok":
         return _why_not(session, reply)
-    print(reply.body, flush=True)
+    if not screen.shows(reply.body):
+        print(reply.body, flush=True)
     return ""
 
 
@@ -337,18 +381,69 @@ def _kept_waiting(kept: Activity) -> str:
     return f"{kept.agent}: {kept.why}"
 
 
+@dataclass(slots=True)
+class _Screen:
+    """What of a session a terminal shows. `live`: where the root's text is printed while it is written."""
+
+    session: Session | None = None
+    detail: Detail = "usual"
+    live: TerminalText | None = None
+
+    def shows(self, text: str) -> bool:
+        """Whether the last thing that was printed is `text`."""
+        return self.live is not None and self.live.shows(text)
+
+    def line(self, text: str) -> None:
+        """Print a line about what happens."""
+        if self.detail == "quiet":
+            return
+        if self.live is not None:
+            self.live.interrupted()
+        print(text, file=sys.stderr, flush=True)
+
+    def wrote(self, delta: Delta) -> None:
+        """A model wrote on."""
+        if self.live is not None:
+            self.live.take(delta)
+        elif self.detail == "verbose" and delta.thought:
+            self._piece(delta.text)
+
+    def printed(self, event: OutputEvent) -> None:
+        """A tool printed something."""
+        if self.detail == "verbose":
+            self._piece(event.text)
+
+    def ended(self, record: Record) -> None:
+        """A record ends what the root was writing, if it does."""
+        if self.live is not None and ends_a_text(record):
+            self.live.end(record.body)
+
+    def words(self, record: Record) -> str:
+        """The line about a record; empty if it has none."""
+        if self.session is None:
+            return progress_line(record)
+        return call_line(record, self.session.records(), self.session.view.is_action) or progress_line(record)
+
+    def _piece(self, text: str) -> None:
+        if self.live is not None:
+            self.live.interrupted()
+        print(text, end="", file=sys.stderr, flush=True)
+
+
 async def show_progress(
     session: Session,
     asking: TerminalQuestions,
     waits: list[Activity] | None = None,
     *,
     since: int | None = None,
+    screen: _Screen | None = None,
 ) -> None:
     """Print on stderr what happens, until this is cancelled or the session is closed.
 
     `waits`: collects the waits for models. `since`: the number of the record after which all is told; default: only
     what happens from now on.
     """
+    screen = screen or _Screen(session)
     last = len(session.records()) if since is None else since
     behind, warned = True, False
     asking.begin(session.records())
@@ -357,25 +452,29 @@ async def show_progress(
             behind = False
             async with session.watch() as events:
                 for record in session.records(last):
-                    last = _tell(record, asking)
+                    last = _tell(record, asking, screen)
                 try:
                     async for event in events:
                         match event:
+                            case Delta():
+                                screen.wrote(event)
+                            case OutputEvent():
+                                screen.printed(event)
                             case NoticeEvent(text):
-                                print(text, file=sys.stderr, flush=True)
+                                screen.line(text)
                             case Activity() if event.state in _KEPT_WAITING:
-                                print(_kept_waiting(event), file=sys.stderr, flush=True)
+                                screen.line(_kept_waiting(event))
                                 if waits is not None:
                                     waits.append(event)
                             case RecordAppended(record) if record.n > last:
-                                last = _tell(record, asking)
+                                last = _tell(record, asking, screen)
                                 warned = _tell_of_budget(session, warned)
                 except Lagging:
                     behind = True
     finally:
         # The answer may be there before its last lines were told.
         for record in session.records(last):
-            _print_line(record, asking)
+            _print_line(record, asking, screen)
 
 
 def _decided_at_once(record: Record) -> bool:
@@ -384,14 +483,15 @@ def _decided_at_once(record: Record) -> bool:
     return is_question(record) and not held
 
 
-def _tell(record: Record, asking: TerminalQuestions) -> int:
+def _tell(record: Record, asking: TerminalQuestions, screen: _Screen) -> int:
     """Print the line about a record, if it has one, and ask its question. Returns the record's number."""
-    _print_line(record, asking)
+    _print_line(record, asking, screen)
     asking.take(record)
     return record.n
 
 
-def _print_line(record: Record, asking: TerminalQuestions) -> None:
-    line = progress_line(record)
+def _print_line(record: Record, asking: TerminalQuestions, screen: _Screen) -> None:
+    screen.ended(record)
+    line = screen.words(record)
     if line and (asking.asks or not _decided_at_once(record)):
-        print(line, file=sys.stderr, flush=True)
+        screen.line(line)

@@ -66,7 +66,7 @@ def choose(page: Page, path: str) -> None:
 def records_known(page: Page) -> int:
     """How many records the page says it has of the session."""
     text = page.locator("[data-role=inspector]").inner_text()
-    found = re.search(r"^Journal entries\n+(\d+)$", text, re.MULTILINE)
+    found = re.search(r"^Steps recorded\n+(\d+)$", text, re.MULTILINE)
     assert found is not None, text
     return int(found[1])
 
@@ -124,7 +124,7 @@ def test_a_person_steps_in_two_levels_down_and_reloads_without_loss(stage: Stage
             expect(page.locator(".dialogue")).to_contain_text("Stopped when you paused")
             counting.release()
 
-            page.get_by_label("Tell /lead/worker something").fill("Count backwards instead.")
+            page.get_by_label("Message /lead/worker").fill("Count backwards instead.")
             page.keyboard.press("Enter")
             expect(page.locator(".entry.intervention")).to_contain_text("Count backwards instead.")
             expect(page.locator(".entry.intervention .receipt")).to_have_text("Not read yet")
@@ -266,7 +266,7 @@ def test_two_people_watch_a_plan_and_one_lets_it_go_on(stage: Stage, tmp_path: P
             expect(theirs).to_contain_text("1 of 2")
             theirs.get_by_role("button", name="Approve").click()
             expect(bar).not_to_contain_text("of 2")
-            bar.get_by_label("Ask again:").select_option("function")
+            bar.get_by_label("Remember:").select_option("function")
             bar.get_by_role("button", name="Approve").click()
             # The third step is covered by what is remembered.
             choose(one, "/")

@@ -346,7 +346,7 @@ def at_length(day: Day) -> None:
     day.moods.long.release()
     for word in (first, second):
         day.answered(word)
-    expect(page.locator(".dialogue")).to_contain_text("Stopped by you")
+    expect(page.locator(".dialogue")).to_contain_text("Stopped.")
     expect(page.locator(".entry.reply", has_text=f"Answer to w{stopped}:")).to_have_count(0)
     day.steady()
 

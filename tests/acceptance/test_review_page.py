@@ -115,7 +115,7 @@ def test_a_person_reviews_many_changes_by_mouse_and_by_keyboard(stage: Stage, tm
         assert (mine / "notes.txt").read_text() == "by the user\n"
 
         dialog.get_by_role("checkbox", name="Select all changes").check()
-        expect(dialog.get_by_role("button", name="Drop all")).to_be_visible()
+        expect(dialog.get_by_role("button", name="Discard all")).to_be_visible()
         dialog.get_by_role("checkbox", name="Select all changes").uncheck()
         dialog.get_by_role("button", name="Apply all").click()
         sure = dialog.get_by_role("group", name="Are you sure?")

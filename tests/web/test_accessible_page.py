@@ -87,7 +87,7 @@ def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dar
                 await check(page, "the tree's drawer")
                 await page.keyboard.press("Escape")
                 await page.get_by_role("button", name="Details", exact=True).click()
-            for tab in ("Facts", "Context", "Variables", "Memory", "Permissions", "Journal"):
+            for tab in ("Overview", "Context", "Variables", "Memory", "Permissions", "Journal"):
                 await page.get_by_role("tab", name=tab).click()
                 await expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
                 await check(page, tab)

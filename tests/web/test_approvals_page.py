@@ -68,7 +68,9 @@ def test_a_question_is_in_sight_everywhere_and_shows_the_call_in_full() -> None:
             await expect(bar).to_contain_text("destroys or sends data out")
             await expect(bar).to_contain_text("ann@example.com")
             await expect(bar).to_contain_text("<b>All</b> the figures.")
-            await expect(bar).to_contain_text("touched by tool:web.fetch")
+            await expect(bar).to_contain_text(
+                "It destroys or sends data out, and text from tool:web.fetch may be behind it."
+            )
             await expect(bar.locator(".badge.strange")).to_have_count(2)
             await expect(page.locator("[data-role=live]")).to_contain_text("asks to run mail.send")
             # Whichever tab, agent or time is looked at.
@@ -165,7 +167,7 @@ def test_two_people_see_one_question_and_one_answer() -> None:
             await bars[1].get_by_role("button", name="Deny").click()
             await expect(bars[0]).not_to_contain_text("of 2")
             await expect(bars[0]).to_contain_text("mail.send")
-            await bars[0].get_by_label("Ask again:").select_option("function")
+            await bars[0].get_by_label("Remember:").select_option("function")
             await bars[0].get_by_role("button", name="Approve").click()
             for bar in bars:
                 await expect(bar).to_be_hidden()
@@ -186,7 +188,7 @@ def test_an_answer_that_is_refused_says_so_and_the_question_stays() -> None:
             ask(session, "/analyst")
             session.fail = UsageError("Nothing waits there any more.")
             bar = page.get_by_role("region", name="Approvals")
-            await bar.get_by_label("Ask again:").select_option("call")
+            await bar.get_by_label("Remember:").select_option("call")
             await bar.get_by_role("button", name="Approve").click()
             await expect(bar.get_by_role("alert")).to_have_text("Nothing waits there any more.")
             await expect(bar.get_by_role("button", name="Approve")).to_be_enabled()

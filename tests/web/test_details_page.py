@@ -35,7 +35,7 @@ def test_who_waits_says_for_whom_and_what_is_lent_is_not_gone() -> None:
             await expect(page.locator('[data-path="/"] > .node')).to_contain_text("/one/two is paused")
             facts = page.locator("#inspector-panel")
             await expect(facts).to_contain_text("Left1.9M of 2.0M (95 %)")
-            await expect(facts).to_contain_text("Lent to agents it called1.7M")
+            await expect(facts).to_contain_text("Reserved for helpers1.7M")
 
     run(test)
 

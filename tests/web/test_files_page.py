@@ -135,7 +135,7 @@ def test_everything_is_reached_from_the_palette(tmp_path: Path) -> None:
         await expect(page.locator(".dialogue")).to_contain_text("You resumed it")
         await command("write message")
         await expect(page.locator("[data-role=text]")).to_be_focused()
-        await command("look back")
+        await command("replay this")
         await expect(page.locator("[data-role=replay-slider]")).to_be_focused()
         await page.keyboard.press("Escape")
         await page.keyboard.press("Alt+Shift+S")

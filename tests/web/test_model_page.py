@@ -73,7 +73,7 @@ def test_a_model_that_can_not_come_says_why_and_leads_to_another() -> None:
             assert titles[1:] == [one.title for one in PRESETS]
             for one in PRESETS:
                 await provider.select_option(one.name)
-                await expect(dialog.get_by_label("Endpoint")).to_have_value(one.url)
+                await expect(dialog.get_by_label("Server address")).to_have_value(one.url)
                 if one.keys:
                     await expect(dialog).to_contain_text(f"A key is made at {one.keys}.")
             await dialog.get_by_label("Model", exact=True).fill("small-but-mine")

@@ -125,9 +125,9 @@ def test_every_control_on_a_node_by_mouse() -> None:
                 node("/analyst/checker", "paused", paused=True),
             )
             await row.hover()
-            await row.get_by_role("button", name="Tell it something").click()
+            await row.get_by_role("button", name="Message this agent").click()
             await expect(page.locator("[data-role=text]")).to_be_focused()
-            await page.get_by_role("radio", name="Stop and read now").check()
+            await page.get_by_role("radio", name="Interrupt").check()
             await page.locator("[data-role=text]").fill("Use two.")
             await page.get_by_role("button", name="Send").click()
             await expect(page.locator(".entry.intervention")).to_contain_text("Use two.")
@@ -140,7 +140,7 @@ def test_every_control_on_a_node_by_mouse() -> None:
             await expect(head.get_by_role("button", name="Press again")).to_be_visible()
             assert session.calls[-1] == ("resume", "/analyst/checker")
             await head.get_by_role("button", name="Press again").click()
-            await expect(page.locator(".dialogue")).to_contain_text("You stopped this")
+            await session.called("cancel")
             assert session.calls == [
                 ("pause", "/analyst/checker"),
                 ("inject", "/analyst/checker", "Use two.", "interrupt"),
@@ -478,7 +478,7 @@ def test_hostile_content_does_nothing_anywhere() -> None:
                 await expect(bar).to_contain_text(f"{number} of {len(HOSTILE)}")
                 await expect(bar.locator(".card.asked")).to_be_visible()
                 await bar.get_by_role("button", name="Next").click()
-            for tab in ("Facts", "Plan", "Context", "Variables", "Memory", "Permissions", "Journal"):
+            for tab in ("Overview", "Plan", "Context", "Variables", "Memory", "Permissions", "Journal"):
                 await page.get_by_role("tab", name=tab).click()
                 await expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
                 for place in (".scroll", ".tree", ".inspector", ".approvals"):

@@ -291,7 +291,7 @@ def test_the_gate_tab_is_an_audit(tmp_path: Path) -> None:
 def test_the_tabs_by_keyboard(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page(stage.session.id)
-        await page.get_by_role("tab", name="Facts").focus()
+        await page.get_by_role("tab", name="Overview").focus()
         await page.keyboard.press("ArrowLeft")
         records = page.get_by_role("tab", name="Journal")
         await expect(records).to_be_focused()
@@ -300,7 +300,7 @@ def test_the_tabs_by_keyboard(tmp_path: Path) -> None:
         own = sum(one.agent == "/" for one in stage.session.records())
         await expect(rows.first).to_have_attribute("aria-setsize", str(own))
         await page.keyboard.press("ArrowRight")
-        await expect(page.get_by_role("tab", name="Facts")).to_be_focused()
+        await expect(page.get_by_role("tab", name="Overview")).to_be_focused()
         await expect(page.locator("#inspector-panel")).to_contain_text("Budget")
 
     on_stage(tmp_path, test)

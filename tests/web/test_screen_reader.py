@@ -111,7 +111,7 @@ OUTLINE: Final = """
 - complementary "Details of the selected agent":
   - heading "Details" [level=2]
   - tablist "Details"
-  - tabpanel "Facts"
+  - tabpanel "Overview"
 """
 
 

@@ -125,7 +125,7 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
                     await page.reload()
                     await page.get_by_role("button", name="Settings").click()
                     await page.get_by_role("button", name="Change the model for smart").click()
-                    await page.get_by_label("Endpoint").fill(endpoint.url)
+                    await page.get_by_label("Server address").fill(endpoint.url)
                     await page.get_by_role("button", name="Test").click()
                     status = page.locator(".role-form [role=status]")
                     await expect(status).to_contain_text("401")
@@ -133,7 +133,7 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
                     await page.get_by_role("button", name="Test").click()
                     await expect(status).to_contain_text("big, small")
                     await page.get_by_label("Model", exact=True).fill("big")
-                    await page.get_by_label("Window in tokens").fill("16384")
+                    await page.get_by_label("Context length").fill("16384")
                     await page.get_by_label("Calls tools").select_option("tools")
                     await page.get_by_label("pictures").check()
                     await page.get_by_text("Price of a million tokens").click()
@@ -167,7 +167,9 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
                     # Another address does not get the key of this one.
                     await page.get_by_role("button", name="Settings").click()
                     await page.get_by_role("button", name="Change the model for smart").click()
-                    await page.get_by_label("Endpoint").fill(endpoint.url.replace("127.0.0.1", "localhost"))
+                    await page.get_by_label("Server address").fill(
+                        endpoint.url.replace("127.0.0.1", "localhost")
+                    )
                     await page.get_by_role("button", name="Test").click()
                     await expect(status).to_contain_text("401")
                     await page.keyboard.press("Escape")

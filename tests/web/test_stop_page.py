@@ -148,6 +148,7 @@ def test_one_press_stops_and_what_waited_is_read_next(tmp_path: Path) -> None:
         await room.field.press("Escape")
         await expect(page.locator("[data-role=agent-state]")).to_have_text("stopped")
         await expect(page.locator("[data-role=stop]")).to_be_hidden()
+        assert (await page.locator(".dialogue").inner_text()).count("topped") == 2, "once for each stop"
         await expect(page.locator("[data-role=send]")).to_be_visible()
 
     in_a_room(tmp_path, answers, test, go=go)
@@ -199,7 +200,7 @@ def test_stop_and_read_now_offers_to_end_the_tool_and_keeps_what_it_printed(tmp_
         await room.say("Go")
         await until(lambda: room.world.done)
         await page.locator('[data-path="/a"]').click()
-        await page.get_by_role("radio", name="Stop and read now").check()
+        await page.get_by_role("radio", name="Interrupt").check()
         offer = page.locator("[data-role=ends-calls]")
         await expect(offer).to_contain_text("also stop t.write (")
         await expect(offer.get_by_role("checkbox")).to_be_checked()
@@ -212,3 +213,23 @@ def test_stop_and_read_now_offers_to_end_the_tool_and_keeps_what_it_printed(tmp_
         assert not hold.is_set()
 
     in_a_room(tmp_path, lambda asked: LEAF[asked.path][asked.turn], test, hold=hold)
+
+
+def test_a_text_that_is_stopped_stays_as_it_was_read_and_one_line_says_so(tmp_path: Path) -> None:
+    go = asyncio.Event()
+
+    async def test(room: Room) -> None:
+        page = room.page
+        await room.say("one")
+        await until(lambda: room.model.asked)
+        written = page.locator(".entry.draft .entry-body")
+        await expect(written).to_have_text(re.compile("Cities.*Some", re.S))
+        await page.locator("[data-role=stop]").click()
+        await expect(page.locator(".entry.draft")).to_have_count(0)
+        kept = page.locator(".entry[data-kind=discard] .entry-body")
+        await expect(kept.locator("h2")).to_have_text("Cities")
+        await expect(kept).to_contain_text("Some")
+        await expect(page.locator(".entry[data-kind=reply] .entry-body")).to_have_text("Stopped.")
+        assert "show the text" not in await page.locator(".dialogue").inner_text()
+
+    in_a_room(tmp_path, lambda asked: "## Cities\n\nSome **bold** words.", test, go=go)

@@ -189,7 +189,7 @@ def test_files_on_a_phone_and_by_keyboard(tmp_path: Path) -> None:
             await page.get_by_role("button", name="Details", exact=True).click()
             tabs = page.get_by_role("tablist", name="Details")
             # All tabs stand in one row, whichever is chosen.
-            await page.get_by_role("tab", name="Facts").focus()
+            await page.get_by_role("tab", name="Overview").focus()
             heights = set()
             for _ in range(await tabs.get_by_role("tab").count()):
                 heights.add(await tabs.evaluate("(row) => row.getBoundingClientRect().height"))

@@ -61,7 +61,7 @@ export class Page {
   ask = (type, fields) => this.connection.request(type, { at: this.store.at, ...fields });
   /** @type {import("./dialogue/pictures.js").FetchPictures} */
   pictures = () => this.#pictures ??= import("./dialogue/pictures.js").then(({ Pictures }) => new Pictures(this.ask, () => this.store.session.id));
-  modePicker = new ModePicker(this.store, (text) => this.connection.request("foresee", { text }));
+  modePicker = new ModePicker(this.store);
   composer = new Composer(this.store, (path, text, mode, calls) => {
     if (mode === "fork" || mode === "run") return this.#fork(text, mode === "run");
     return mode === "say"

@@ -27,7 +27,7 @@ export function cancellable(node) {
 export function controls(actions, { labels }) {
   /** @type {TreeNode|null} */ let node = null;
   const toggle = button("pause", t("Pause"), labels);
-  const inject = button("inject", t("Tell it something"), labels);
+  const inject = button("inject", t("Message this agent"), labels);
   const cancel = button("cancel", t("Stop"), labels);
   const sure = confirming(cancel, () => node && actions.cancel(node));
   toggle.addEventListener("click", () => node && actions.toggle(node));
@@ -44,7 +44,7 @@ export function controls(actions, { labels }) {
       const agent = agentName(view.path);
       name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", agent);
       toggle.title = view.paused ? t("Resume") : t("Starts nothing new; running tools finish first");
-      name(inject, t("Tell it something"), "inject", agent);
+      name(inject, t("Message this agent"), "inject", agent);
       if (!cancel.classList.contains("sure")) name(cancel, t("Stop"), "cancel", agent);
       cancel.disabled = !cancellable(view);
     },

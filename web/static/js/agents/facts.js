@@ -44,7 +44,7 @@ function agentFacts(store, node) {
   const birth = store.birth(node.path);
   return [
     [t("Path"), node.path],
-    [t("Called by"), !node.caller || node.caller === "user" ? t("you") : node.caller],
+    [t("Started by"), !node.caller || node.caller === "user" ? t("you") : node.caller],
     [t("State"), node.paused ? t("{state}, paused by you", { state: stateName(node.state) }) : endedAs(node) || stateName(node.state)],
     [t("Model"), node.model],
     [t("Model replies"), number(node.turns)],
@@ -73,7 +73,7 @@ function sessionFacts(store) {
     [t("Speed"), speed(store)],
     [t("Cost"), cost(session.prices, nodes)],
     ...(store.past ? [] : running(store)),
-    [t("Journal entries"), number(count)],
+    [t("Steps recorded"), number(count)],
     [t("Journal"), session.journal.split("/").slice(-3).join("/")],
   ];
 }
@@ -145,7 +145,7 @@ function budget(node) {
   if (!node.allowance) return [];
   const { left = 0, lent = 0 } = node;
   return [el("h3", {}, t("Budget")), facts([[t("Left"), t("{left} of {allowance} ({share})", { left: tokens(left), allowance: tokens(node.allowance), share: share(left, node.allowance) })],
-    [t("Lent to agents it called"), lent ? tokens(lent) : ""]]),
+    [t("Reserved for helpers"), lent ? tokens(lent) : ""]]),
     meter(left, node.allowance, t("Share of the budget that is left"))];
 }
 
@@ -158,8 +158,14 @@ function grantFacts(grant) {
   if (typeof grant !== "object" || grant === null) return [];
   const { scope, allow, intent } = /** @type {Record<string, unknown>} */ (grant);
   return [
-    [t("Scope"), typeof scope === "string" ? scope : ""],
-    [t("Functions"), Array.isArray(allow) ? [...new Set(allow.flat())].join(", ") : ""],
+    [t("Access"), typeof scope === "string" ? scope : ""],
+    [t("Tools"), Array.isArray(allow) ? toolNames(allow) : ""],
     [t("Maximum permission"), typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
   ];
+}
+
+/** @param {string[][]} allow */
+function toolNames(allow) {
+  const names = [...new Set(allow.flat())];
+  return names.includes("*") ? t("all") : names.join(", ");
 }

@@ -13,7 +13,7 @@ import { countUpTo } from "../state/store.js";
 /** @typedef {"facts"|"plan"|"files"|"timeline"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
 
 /** @type {[Tab, string][]} */
-export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["timeline", t("Timeline")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Permissions")], ["records", t("Journal")]];
+export const TABS = [["facts", t("Overview")], ["plan", t("Plan")], ["files", t("Files")], ["timeline", t("Timeline")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Permissions")], ["records", t("Journal")]];
 /** The shortest time in milliseconds between two requests while the session changes. */
 const REST = 160;
 const LOADING = t("Earlier entries are still loading.");

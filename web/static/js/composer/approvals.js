@@ -16,11 +16,11 @@ const REST = 400;
 const LINE = 19;
 
 /** @type {[string, string][]} */
-const CHOICES = [["once", t("every time")], ["call", t("not for exactly this call")], ["function", t("not for any call of this function")]];
+const CHOICES = [["once", t("just once")], ["call", t("for exactly this call")], ["function", t("for every call of this function")]];
 /** The largest number of questions that are shown as one. */
 const MOST = 20;
 /** Choices for a host that a module wants to reach. @type {[string, string][]} */
-const HOST_CHOICES = [["once", t("every time")], ["session", t("not in this session")], ["always", t("never")]];
+const HOST_CHOICES = [["once", t("just once")], ["session", t("in this session")], ["always", t("always")]];
 
 export class Approvals {
   #bar = part("approvals");
@@ -183,7 +183,7 @@ export class Approvals {
     if (record.kind === "form" && record.function === "PERSON") return t("{agent} goes on when you have answered", about);
     if (record.kind === "form" && record.tool) return t("{agent} calls a tool of your front end", about);
     if (record.kind === "form") return t("{agent}: {function} asks you something", about);
-    if (record.kind === "host") return t("{agent}: the module {module} wants to reach {host}", about);
+    if (record.kind === "host") return t("Allow {module} to reach {host}? Asked by {agent}", about);
     return about.length > 1 ? t("{agent} asks {length} times to run {function}", about) : t("{agent} asks to run {function}", about);
   }
 

@@ -14,9 +14,9 @@ import { t } from "../base/language.js";
 /** @type {Record<Mode, [string, string]>} */
 const MODES = {
   say: [t("Message"), t("Answered after the current answer is finished")],
-  deliver: [t("Before its next tool"), t("As soon as possible; running tools finish first")],
-  queue: [t("After this turn"), t("With the results of this turn")],
-  interrupt: [t("Stop and read now"), t("Stops its reply and its running tools at once; results so far are kept")],
+  deliver: [t("At the next step"), t("As soon as possible; running tools finish first")],
+  queue: [t("After this reply"), t("With the results of this turn")],
+  interrupt: [t("Interrupt"), t("Stops its reply and its running tools at once; results so far are kept")],
   fork: [t("Branch"), t("Starts a new session with everything up to here, and continues it with this message. Calls that were running or waiting here are not carried out.")],
   run: [t("Branch and let it run"), t("The same, but calls that were running or waiting here are carried out")],
 };
@@ -70,7 +70,6 @@ export class Composer {
     this.#text.addEventListener("input", () => {
       this.#fit();
       this.#keep();
-      ways.written(this.#text.value);
     });
     this.#text.addEventListener("keydown", (event) => {
       // An on-screen keyboard has no Shift to begin a new line with, so only the button sends.
@@ -97,7 +96,6 @@ export class Composer {
     this.#text.value = text;
     this.#keep();
     this.#fit();
-    this.ways.written(text);
     this.focus();
   }
 
@@ -117,9 +115,9 @@ export class Composer {
     this.#swap();
     const open = this.#forksOpen = past && this.store.nodes.some(cancellable);
     const key = past ? `past ${open}` : `${selected} ${session.id === null}`;
-    const label = past ? t("Continue differently from here (entry {shown})", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
+    const label = past ? t("Branch from here (entry {shown})", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Message {selected}", { selected });
     setText(this.#label, label);
-    this.#text.placeholder = past ? t("Continue differently from here") : selected === "/" ? t("Write a message") : t("Message for {selected}; no other agent reads it", { selected });
+    this.#text.placeholder = past ? t("Branch from here") : selected === "/" ? t("Write a message") : t("Message for {selected}; no other agent reads it", { selected });
     if (key === this.#addressee) return;
     this.#addressee = key;
     const all = /** @type {Mode[]} */ (["say", "deliver", "queue", "interrupt"]);
@@ -159,7 +157,6 @@ export class Composer {
     this.#whose = whose;
     if (same) this.#keep();
     this.#fit();
-    this.ways.written(this.#text.value);
   }
 
   #fit() {
@@ -212,7 +209,6 @@ export class Composer {
         this.#text.value = "";
         this.#keep();
       }
-      this.ways.written(this.#text.value);
       this.say("");
     } catch (error) {
       this.say(error instanceof Error ? error.message : String(error), true);

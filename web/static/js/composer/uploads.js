@@ -103,7 +103,7 @@ export class Uploads {
   async #upload(file) {
     await this.#send(file);
     const { name } = await this.connection.request("upload.end");
-    this.say(t("{file} is uploaded. The root agent can use it as {name} from its next turn.", { file: file.name, name: `$${name}` }));
+    this.say(t("{file} attached; agents can use it as {name}.", { file: file.name, name: `$${name}` }));
   }
 
   /**

@@ -28,7 +28,10 @@ export function lineOf(store, node, now) {
   if (node.state === "paused") return { text: timed(t("Paused"), pausedSince(store, node), now), kind: "paused" };
   const asked = [...store.asked.values()].find((record) => record.agent === node.path);
   if (asked?.function === "PERSON") return { text: timed(t("Waits for you"), asked.at, now), kind: "person" };
-  if (asked) return { text: timed(t("Waits for your approval: {function}", { function: asked.function ?? "" }), asked.at, now), kind: "person" };
+  if (asked) {
+    const words = asked.function ? t("Waits for your approval: {function}", { function: asked.function }) : t("Waits for your approval");
+    return { text: timed(words, asked.at, now), kind: "person" };
+  }
   if (node.awaited?.length) return { text: awaited(store, node, now), kind: "waits" };
   const activity = store.activities.get(node.path);
   if (activity && (node.state === "thinking" || node.kind === "plan")) return modelLine(store, activity, now);

@@ -14,6 +14,11 @@ import { t } from "../base/language.js";
 const UNSEEN = new Set(["call", "module", "open", "recall", "node", "extend", "draw", "fire", "draft", "wake", "clearance", "state"]);
 const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "adopt", "migrate", "effects", "settle"]);
 
+/** Why a person ended a text that is shown as far as it got. */
+const BROKEN_OFF = new Set(["cancel", "pause", "interrupt"]);
+/** The whole reply of an agent that a person stopped (core/session/ending.py). */
+const STOPPED = /^The user cancelled this work\.$/;
+
 /** The heading of a message to an agent, by when it is read. @type {Record<string, string>} */
 const WHEN = {
   deliver: t("You, to this agent, before its next tool"), queue: t("You, to this agent, after this turn"), interrupt: t("You, to this agent: stop and read now"),
@@ -49,10 +54,13 @@ function own(record) {
   if (record.kind === "say") return { from: record.who ?? t("You"), look: "incoming" };
   if (record.kind === "upload") return { from: record.who ?? "", look: "minor" };
   if (record.kind === "control" && (record.op === "send" || record.op === "reword" || record.op === "withdraw")) return null;
+  if (record.kind === "control" && record.op === "cancel" && record.by === "user" && !record.node) return null;  // the reply says so
   if (record.kind === "control" && record.op === "inject") return { from: record.who ?? WHEN[record.mode ?? ""] ?? t("You"), look: "intervention" };
   if ((record.kind === "gate" && record.allow) || record.kind === "compress") return null;
   if (record.kind === "settle" && !record.left) return null;
   if (record.kind === "result" && record.status === "incomplete" && !record.call) return null;  // its denial says so
+  if (record.kind === "discard" && BROKEN_OFF.has(record.reason ?? "")) return { from: agentName(record.agent), look: "own" };
+  if (record.kind === "reply" && record.status === "cancelled" && STOPPED.test(record.body)) return { from: "", look: "minor reply" };
   if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: record.who ?? "", look: "minor" };
   return { from: agentName(record.agent), look: record.kind === "reply" ? "own reply" : "own" };
 }

@@ -228,7 +228,7 @@ export class ReviewDialog {
     setText(part("review-total"), all === 0 ? t("No changes are waiting.") : some ? t("{some} of {all} selected", { some, all }) : plural(all, "1 change", "{count} changes"));
     const few = some > 0 && some < all;
     setText(part("review-apply"), few ? t("Apply selected ({some})", { some }) : t("Apply all"));
-    setText(part("review-drop"), few ? t("Drop selected ({some})", { some }) : t("Drop all"));
+    setText(part("review-drop"), few ? t("Discard selected ({some})", { some }) : t("Discard all"));
     for (const op of ["apply", "drop"]) /** @type {HTMLButtonElement} */ (part(`review-${op}`)).disabled = all === 0;
   }
 

@@ -137,7 +137,7 @@ export function modelsSection(request, changed, connect) {
     const attempt = el("button", { type: "button" }, t("Test"));
     const cancel = el("button", { type: "button" }, t("Cancel"));
     const made = el("form", { className: "role-form" },
-      ...(fresh ? [named(t("Role"), name)] : [el("strong", {}, role.role === "smart" && !role.url ? t("Connect a model") : role.role)]), named(t("Provider"), provider), hint, named(t("Endpoint"), url), named(t("Key"), key), named(t("Model"), model), known, named(t("Window in tokens"), context), named(t("Calls tools"), dialect), media, costs, came,
+      ...(fresh ? [named(t("Role"), name)] : [el("strong", {}, role.role === "smart" && !role.url ? t("Connect a model") : role.role)]), named(t("Provider"), provider), hint, named(t("Server address (…/v1)"), url), named(t("Key"), key), named(t("Model"), model), known, named(t("Context length"), context), named(t("Calls tools"), dialect), media, costs, came,
       el("p", {}, el("button", { type: "submit", className: "primary" }, t("Save")), " ", attempt, " ", cancel));
     const fields = () => ({ role: name.value.trim(), url: url.value.trim(), model: model.value.trim(), key: key.value || null, context: Number(context.value) || null,
       dialect: /** @type {"text"|"tools"} */ (dialect.value), takes: takes.filter(({ checked }) => checked).map(({ value }) => /** @type {"image"|"audio"} */ (value)),
