@@ -264,7 +264,8 @@ template puts it into a text; without them it is the whole result.
 - join: any_of with after: [A, B]: a race. The first that succeeds lets the step begin, the others are stopped; \
 step: "*" in a ref is the winner. What can't be undone can't be raced.
 - contract: a step counts only if its result keeps it: {non_empty: true}, {regex: ...}, {schema: {...}}, {exit_status: 0}, or \
-{judgement: "a question that a model answers with yes"}.
+{judgement: "a question that a model answers with yes"}; with by: person, the user must accept it.
+- by: person with task, in place of call or agent: the user does the step, and what they write is its result.
 - retries: how often a failed step may be tried again; timeout: seconds.
 - goal: what it is for; constraints: what must hold. Both are told to all who write, judge or do a step. $name in the plan hands over a variable.
 With goal and no steps, a planner writes the steps. mode says when the results are judged, and pays when
