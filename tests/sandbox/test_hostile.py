@@ -108,8 +108,18 @@ for path in ("/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup"):
 def test_a8_init_has_no_foreign_environment(
     loop: asyncio.Runner, shell_module: AnyInstance, backend: Backend
 ) -> None:
-    script = "print(open('/proc/1/environ').read().replace(chr(0), chr(10)))"
-    names = {line.partition("=")[0] for line in loop.run(python(shell_module, script)).splitlines() if line}
+    script = """
+try:
+    print(open("/proc/1/environ").read().replace(chr(0), chr(10)))
+except PermissionError:
+    print("refused")
+"""
+    lines = loop.run(python(shell_module, script)).splitlines()
+    if backend.kind == "docker":
+        # The first process of a container hides what it holds, its lease included.
+        assert lines == ["refused"]
+
+    names = {line.partition("=")[0] for line in lines if line} - {"refused"}
     assert names <= {
         "PATH",
         "LANG",

@@ -177,8 +177,9 @@ def test_doctor_finds_this_machine_well(tmp_path: Path) -> None:
         "readers",
         "data",
         "disk",
+        "leftovers",
     }
-    for name in ("python", "kernel", "engine", "isolation", "versions", "live", "data", "disk"):
+    for name in ("python", "kernel", "engine", "isolation", "versions", "live", "data", "disk", "leftovers"):
         assert found[name].ok, found[name]
         assert found[name].remedy == ""
 
