@@ -178,23 +178,16 @@ def test_no_summary_ends_a_session(stage: Stage, name: str) -> None:
 
 
 def test_a_window_of_a_million(stage: Stage) -> None:
-    def say(request: Request) -> str:
-        return SUMMARY if asks_for_summary(request) else f"Read {len(request.last)}."
-
-    strict = Strict(1_000_000, say)
+    strict = Strict(1_000_000, worker(110_000, SUMMARY))
     endpoint = stage.endpoint(strict)
     product = stage.product(endpoint, IACT_CONTEXT="1000000", **NO_MODULES)
     (product.data / "iact.toml").write_text("[bounds]\ntokens = 90000000\n", encoding="utf-8")
-    text = "many words " * 100_000
-    session = ""
-    for number in range(5):
-        going_on = ["--session", session] if session else []
-        ran = product.run("run", "--json", *going_on, "-", stdin=f"Text {number}: {text}")
-        assert ran.status == 0, ran
-        answer = ran.answer()
-        session = answer.session
+    answer = product.ask("Write parts.")
+    assert (answer.status, answer.reply) == ("done", "Done.")
     assert strict.refused == 0
-    assert _compressions(answer) == [SUMMARY, SUMMARY]
+    assert _compressions(answer) == [SUMMARY]
+    sizes = [request.prompt_tokens for request in endpoint.requests]
+    assert max(sizes) > 700_000, "it is cut only when the window is nearly full"
     limits = [request.body["max_tokens"] for request in endpoint.requests]
     assert all(isinstance(limit, int) and limit >= 32_768 for limit in limits)
 
