@@ -61,8 +61,6 @@ from iact.core.session.files import open_files
 from iact.core.session.fork import new_session
 from iact.core.session.garbage_collection import collector_paused
 from iact.core.session.index import TextHits
-from iact.core.session.kept_values import CODE as LOST
-from iact.core.session.kept_values import KeptValues, notice_of
 from iact.core.session.listing import SessionInfo, ToldRow
 from iact.core.session.live import Live
 from iact.core.session.models import chosen
@@ -643,7 +641,7 @@ class Runtime:
         # Other tasks go on while a long journal is read.
         reading = asyncio.ensure_future(asyncio.to_thread(_read, self.store, session_id))
         try:
-            journal, contents, tree, values = await asyncio.shield(reading)
+            journal, contents, tree = await asyncio.shield(reading)
         except asyncio.CancelledError:
             # The caller is gone. The journal's lock must neither stay behind nor block the next caller.
             reading.add_done_callback(_let_go)
@@ -655,9 +653,6 @@ class Runtime:
                 self._check_apart(Path(tree.workspace))
             live = self._live(journal, tree, contents.records)
             self._tell(live, contents)
-            lost = notice_of(values.lost.values(), contents.records)
-            if lost:
-                live.notice("/", LOST, lost, level="error")
         except BaseException:
             # The descriptor holds the lock, which must be released if the session can't be opened.
             journal.abandon()
@@ -722,21 +717,19 @@ class Runtime:
             live.record(SetPolicy(by="user", policy=policy_json(policy)), "/")
 
 
-def _read(store: SessionStore, session_id: str) -> tuple[Journal, Contents, Tree, KeptValues]:
+def _read(store: SessionStore, session_id: str) -> tuple[Journal, Contents, Tree]:
     """Open a session's journal and fold it. Blocks."""
     with collector_paused():
         journal, contents = store.open(session_id)
         try:
-            values = KeptValues(journal.blob)
-            values.look_for(contents.records, journal.directory)
-            return journal, contents, read_tree(contents.records, values, strict=False), values
+            return journal, contents, read_tree(contents.records, journal.blob, strict=False)
         except BaseException:
             # The descriptor holds the lock, which must be released if the session can't be opened.
             journal.abandon()
             raise
 
 
-def _let_go(reading: asyncio.Future[tuple[Journal, Contents, Tree, KeptValues]]) -> None:
+def _let_go(reading: asyncio.Future[tuple[Journal, Contents, Tree]]) -> None:
     if not reading.cancelled() and reading.exception() is None:
         reading.result()[0].abandon()
 

@@ -13,12 +13,11 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from iact.core.characters import DECEPTIVE_IN_CONTEXTS
-from iact.core.errors import JournalError, WorkspaceError
+from iact.core.errors import WorkspaceError
 from iact.core.records.dialogue import Upload
 from iact.core.records.record import Record
 from iact.core.session.workspace import is_unkept, version_of
@@ -71,8 +70,7 @@ def put_again(folder: Path, records: Sequence[Record], blobs: Callable[[str], by
     """
     for upload in _since_the_newest_version(records):
         if upload.path and not (folder / upload.path).is_symlink() and not (folder / upload.path).exists():
-            with suppress(JournalError):  # a lost value makes no file
-                put(folder, upload.path, blobs(upload.blob.sha256))
+            put(folder, upload.path, blobs(upload.blob.sha256))
 
 
 def _since_the_newest_version(records: Sequence[Record]) -> Iterable[Upload]:

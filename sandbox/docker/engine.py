@@ -10,7 +10,7 @@ import socket
 
 import docker
 from docker.errors import DockerException
-from requests.exceptions import RequestException, Timeout
+from requests.exceptions import RequestException
 
 from iact.core.errors import SandboxUnavailable
 from iact.sandbox.threads import MOST
@@ -18,10 +18,6 @@ from iact.sandbox.threads import MOST
 NO_ENGINE = (
     "No Docker engine answers, so tools can't run; install and start one with "
     "`sudo apt-get install docker.io` (or run `make setup` as root)."
-)
-HANGS = (
-    "The Docker engine listens but does not answer in time, so tools can't run; it may hang. Restart it with "
-    "`sudo systemctl restart docker` (or `sudo service docker restart`)."
 )
 NO_RIGHTS = (
     "The Docker engine refuses this user, so tools can't run; "
@@ -44,16 +40,7 @@ def connect(timeout: int = 60) -> docker.DockerClient:
     try:
         return docker.DockerClient.from_env(version="auto", timeout=timeout, max_pool_size=MOST)
     except EngineFailure as error:
-        raise SandboxUnavailable(HANGS if _was_late(error) else NO_ENGINE) from error
-
-
-def _was_late(error: BaseException | None) -> bool:
-    """Whether a request failed because no answer came in time."""
-    while error is not None:
-        if isinstance(error, Timeout | TimeoutError):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+        raise SandboxUnavailable(NO_ENGINE) from error
 
 
 def knock() -> None:
@@ -74,7 +61,5 @@ def knock() -> None:
             connection.connect(host.removeprefix("unix://"))
     except PermissionError as error:
         raise SandboxUnavailable(NO_RIGHTS) from error
-    except TimeoutError as error:
-        raise SandboxUnavailable(HANGS) from error
     except OSError as error:
         raise SandboxUnavailable(NO_ENGINE) from error
