@@ -169,4 +169,4 @@ def test_progress_goes_on_after_more_than_it_could_follow(
             await asyncio.wait_for(progress, 60)
 
     asyncio.run(main())
-    assert capsys.readouterr().err.splitlines()[-1] == "/: t.read"
+    assert capsys.readouterr().err.splitlines()[-1] == "/: t.read x"
