@@ -6,7 +6,6 @@ waited for: containers end by themselves, because nobody holds their leases any 
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
@@ -24,7 +23,7 @@ _AT_ONCE: Final = (
 _T = TypeVar("_T")
 
 
-class Ending:
+class EndSignals:
     """The signals of this process."""
 
     def __init__(self) -> None:
@@ -44,6 +43,8 @@ class Ending:
     @contextmanager
     def calling(self, act: Callable[[], object]) -> Iterator[None]:
         """Inside this context, the first signal calls `act` on the running loop, instead of raising KeyboardInterrupt."""
+        import asyncio  # help and completion load this file, and no event loop
+
         loop = asyncio.get_running_loop()
         before = self._act
         if self.number is not None:  # it came before there was anything to call
@@ -71,7 +72,7 @@ class Ending:
         self._act()
 
 
-ENDING: Final = Ending()
+ENDING: Final = EndSignals()
 """Signals belong to a process, so there is one."""
 
 
@@ -81,6 +82,7 @@ def run(work: Coroutine[object, object, _T]) -> _T:
     Raises:
         KeyboardInterrupt: it was cancelled by a signal.
     """
+    import asyncio
 
     async def cancelled_by_a_signal() -> _T:
         task = asyncio.current_task()

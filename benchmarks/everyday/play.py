@@ -67,13 +67,13 @@ class Ending(BaseModel):
     calls: bool = False
     """True: a child must have been called."""
     quotes: bool = False
-    """True: every number of the answer must stand in a result or in the request."""
+    """True: every number of the answer must be one of a result or of the request."""
     results: tuple[str, ...] = ()
     """Patterns that must all be found in what was printed."""
     printed: tuple[str, ...] = ()
-    """Patterns with one group each. What one of the groups caught in a result must stand in the answer."""
+    """Patterns with one group each. What one of the groups caught in a result must be in the answer."""
     truth: tuple[str, ...] = ()
-    """Commands of bash for the same sandbox. What one of them prints must stand in the answer."""
+    """Commands of bash for the same sandbox. What one of them prints must be in the answer."""
 
 
 class Request(Ending):
@@ -219,7 +219,7 @@ def refuses(answer: str) -> bool:
 
 
 def holds(answer: str, truth: str) -> bool:
-    """Whether a word or a number stands in an answer, however its digits are grouped and whether it is written in words."""
+    """Whether an answer holds a word or a number, however its digits are grouped and whether it is written in words."""
     if not truth:
         return False
     forms = [re.escape(truth).replace(r"\.", "[.,]")]

@@ -29,7 +29,7 @@ from iact.sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
 from iact.sandbox.docker.layer import ImageLayers, LayerWatch
 from iact.sandbox.docker.lease import Lease, held_by, take
 from iact.sandbox.docker.reaper import reap
-from iact.sandbox.docker.refused import Refused
+from iact.sandbox.docker.refused import RefusedRemovals
 from iact.sandbox.docker.removal import free_name, freeze, remove, remove_volume
 from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
@@ -53,7 +53,7 @@ class DockerInstance(Instance):
     container: Container
     known_as: Callable[[Key], str]
     """The name of its container, by its key."""
-    refused: Refused
+    refused: RefusedRemovals
     """Takes over the container if the engine does not remove it."""
     lease: Lease | None = None
     """What the container runs on; None for a system of a person's own, which may have no program that watches it."""
@@ -124,7 +124,7 @@ class DockerHost(Host[DockerInstance]):
         self._isolation = isolation.Isolation()
         self._layers = ImageLayers()
         self._connecting = asyncio.Lock()
-        self._refused = Refused(self._data, lambda: self._client)
+        self._refused = RefusedRemovals(self._data, lambda: self._client)
 
     @property
     def backend(self) -> Literal["docker", "bubblewrap", "off"]:

@@ -25,7 +25,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 1.0, 300.0
 """Seconds before the first attempt, and the most between two; each wait is twice as long as the one before."""
 
 
-class Refused:
+class RefusedRemovals:
     """The objects of one host that the engine still has to remove. `client`: the connection; None if there is none."""
 
     def __init__(self, data: Path, client: Callable[[], docker.DockerClient | None]) -> None:

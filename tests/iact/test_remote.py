@@ -180,10 +180,22 @@ def told(stage: Stage) -> list[int]:
     return [record.n for record in stage.records() if record.kind != "notice"]
 
 
-def test_a_message_that_is_too_long_is_refused_before_it_is_sent(stage: Stage) -> None:
+def test_a_long_message_is_sent_as_a_file(stage: Stage) -> None:
     ran = stage.product.run("say", "--session", stage.session, "-", stdin="x" * 300_000)
-    assert ran.status == 2
-    assert "256 kB" in ran.sentence
+    assert ran.status == 0, ran
+    records = stage.records()
+    said = [record for record in records if record.kind == "say"][-1]
+    assert len(said.body) < 100_000
+    uploaded = [record for record in records if record.kind == "upload"]
+    assert [record.text("file") for record in uploaded] == ["message.md"]
+
+
+def test_a_message_that_is_too_long_is_refused_before_it_is_sent(stage: Stage) -> None:
+    before = told(stage)
+    ran = stage.product.run("say", "--session", stage.session, "-", stdin="x" * (33 << 20))
+    assert ran.status != 0
+    assert "33,554,432" in ran.sentence
+    assert told(stage) == before
 
 
 def test_clear_needs_a_verdict(stage: Stage) -> None:

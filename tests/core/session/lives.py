@@ -23,9 +23,10 @@ from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session import test_adopt
-from tests.core.session.fakes import FakeHost, Script, ScriptedModel, TickingClock, replies, runtime
+from tests.core.session.fakes import Asked, FakeHost, Script, ScriptedModel, TickingClock, replies, runtime
 from tests.core.session.memories import POISON, WISH, FakeMemory
 from tests.core.session.test_control import until
+from tests.core.session.test_distilling import is_asked_to_distil
 from tests.core.session.test_offers import MACHINE, House
 from tests.sealing import give_key, seal
 
@@ -129,7 +130,10 @@ TURNS = [
 
 def everything(data: Path) -> list[Path]:
     """What a person does with a session, what memory and a module do by themselves; and a fork of it. Their directories."""
-    script, memory, host = replies({"/": TURNS}), FakeMemory((WISH, POISON)), Street()
+    turns, memory, host = replies({"/": TURNS}), FakeMemory((WISH, POISON)), Street()
+
+    def script(asked: Asked) -> str:
+        return "none" if is_asked_to_distil(asked) else turns(asked)
 
     async def main() -> list[Path]:
         async with opened(data, script, memory=memory, host=host) as it:
@@ -142,11 +146,14 @@ def everything(data: Path) -> list[Path]:
             await session.lockdown(True)
             await session.ask("Look around.")
             await session.lockdown(False)
+            await session.switch_memory(False)
             await session.ask("Wait.")
+            await session.switch_memory(True)
             await until(lambda: any(one.kind == "state" for one in session.records()))
             await session.ask("What happened?")
             await session.set_intent(1)
             await restored(session)
+            await session.distil()
             await session.run_plan(STEPS, name="mine", thinks=False)
             await steered(session)
             host.empty = True
