@@ -48,7 +48,7 @@ def test_the_main_way_in_firefox(tmp_path: Path) -> None:
             await browser.until("document.querySelector('[data-role=replay]').hidden")
             await browser.click("[data-role=palette-open]")
             await browser.until("document.querySelector('dialog.palette').open")
-            await browser.keys("details: facts", "Enter")
+            await browser.keys("details: overview", "Enter")
             await browser.until(
                 "document.querySelector('[data-tab=facts]').getAttribute('aria-selected') === 'true'"
             )
