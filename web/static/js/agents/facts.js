@@ -1,8 +1,7 @@
 // The inspector's first tab: facts about the selected agent and the session.
 
 import { el, insert } from "../base/dom.js";
-import { endedAs } from "../dialogue/activity_line.js";
-import { money, share, stateName, tokens } from "../base/format.js";
+import { cost, endedAs, share, stateName, tokens } from "../base/format.js";
 import { number, t } from "../base/language.js";
 import { countUpTo } from "../state/store.js";
 
@@ -101,20 +100,6 @@ function speed({ records, shown }) {
     turns += 1;
   }
   return ms ? t("{speed} tokens/s", { speed: tokens(Math.round((1000 * written) / ms)) }) : "";
-}
-
-/**
- * The total cost of all nodes, each at the price of its model.
- * @param {import("../state/types.d.ts").Prices|undefined} prices
- * @param {{model: string, prompt_tokens: number, cached_tokens: number, completion_tokens: number}[]} nodes
- */
-export function cost(prices, nodes) {
-  if (!prices) return "";
-  const sum = nodes.reduce((total, { model, prompt_tokens: prompt, cached_tokens: cached, completion_tokens: written }) => {
-    const price = prices.models?.[model] ?? prices;
-    return total + (prompt - cached) * price.prompt + cached * price.cached + written * price.completion;
-  }, 0) / 1e6;
-  return sum > 0 && sum < 0.01 ? t("below 0.01") : money(sum);
 }
 
 /** @param {[string, string][]} pairs */

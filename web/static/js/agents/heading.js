@@ -1,9 +1,8 @@
 // The heading above the dialogue: the agent's name, what it does, and its controls. Also the session's title in the bar.
 
 import { onceAFrame, part, setText } from "../base/dom.js";
-import { agentName, stateName } from "../base/format.js";
+import { agentName, endedAs, stateName } from "../base/format.js";
 import { heard, t } from "../base/language.js";
-import { endedAs } from "../dialogue/activity_line.js";
 import { controls } from "./controls.js";
 
 /** @typedef {import("../state/store.js").Store} Store */

@@ -3,8 +3,7 @@
 // hide the rest. A bar leads to its record; dragging along the bars looks back to that moment.
 
 import { el, setText, styled } from "../base/dom.js";
-import { cost } from "./facts.js";
-import { agentName, timeOfDay, tokens } from "../base/format.js";
+import { agentName, cost, timeOfDay, tokens } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 import { countUpTo } from "../state/store.js";
 

@@ -2,9 +2,9 @@
 
 import { controls } from "./controls.js";
 import { el, onceAFrame, part, setText } from "../base/dom.js";
-import { agentName, stateName, tokens } from "../base/format.js";
+import { agentName, endedAs, stateName, tokens } from "../base/format.js";
 import { heard, number, t } from "../base/language.js";
-import { endedAs, lineOf } from "../dialogue/activity_line.js";
+import { lineOf } from "../dialogue/activity_line.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */

@@ -10,6 +10,20 @@ export function money(sum) {
   return hundredths.format(sum);
 }
 
+/**
+ * The total cost of all nodes, each at the price of its model.
+ * @param {import("../state/types.d.ts").Prices|undefined} prices
+ * @param {{model: string, prompt_tokens: number, cached_tokens: number, completion_tokens: number}[]} nodes
+ */
+export function cost(prices, nodes) {
+  if (!prices) return "";
+  const sum = nodes.reduce((total, { model, prompt_tokens: prompt, cached_tokens: cached, completion_tokens: written }) => {
+    const price = prices.models?.[model] ?? prices;
+    return total + (prompt - cached) * price.prompt + cached * price.cached + written * price.completion;
+  }, 0) / 1e6;
+  return sum > 0 && sum < 0.01 ? t("below 0.01") : money(sum);
+}
+
 /** @param {number} count */
 export function tokens(count) {
   if (count < 1000) return String(count);
@@ -60,6 +74,27 @@ export function timed(calls, now) {
 export function stateName(state) {
   if (state === "opening") return t("opening…");
   return state === "cancelled" ? t("stopped") : t(state);
+}
+
+/** What a finished agent did not achieve, or that it waits for an answer, if so. @param {import("../state/types.d.ts").TreeNode} node */
+export function endedAs(node) {
+  switch (node.ended) {
+    case "partial": return t("some steps failed");
+    case "failed": case "not_reached": return t("did not reach its goal");
+    case "partly": return t("goal reached in part");
+    case "unknown": return t("not known whether its goal is reached");
+    case "stopped": return t("stopped");
+    case "tokens": return t("token limit reached");
+    case "turns": return t("limit of turns reached");
+    case "money": return t("budget of money reached");
+    case "quota": return t("quota reached");
+    case "time": return t("time limit reached");
+    case "context": return t("context is full");
+    case "loop": return t("repeated itself");
+    case "asks": return t("asks its caller");
+    case "length": return t("cut off at the length limit");
+    default: return "";
+  }
 }
 
 /** @param {string} path */

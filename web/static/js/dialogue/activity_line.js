@@ -140,27 +140,6 @@ function timed(text, since, now) {
   return Number.isNaN(at) ? text : `${text} · ${span(now - at)}`;
 }
 
-/** What a finished agent did not achieve, or that it waits for an answer, if so. @param {TreeNode} node */
-export function endedAs(node) {
-  switch (node.ended) {
-    case "partial": return t("some steps failed");
-    case "failed": case "not_reached": return t("did not reach its goal");
-    case "partly": return t("goal reached in part");
-    case "unknown": return t("not known whether its goal is reached");
-    case "stopped": return t("stopped");
-    case "tokens": return t("token limit reached");
-    case "turns": return t("limit of turns reached");
-    case "money": return t("budget of money reached");
-    case "quota": return t("quota reached");
-    case "time": return t("time limit reached");
-    case "context": return t("context is full");
-    case "loop": return t("repeated itself");
-    case "asks": return t("asks its caller");
-    case "length": return t("cut off at the length limit");
-    default: return "";
-  }
-}
-
 /** The line at the end of the selected agent's dialogue. */
 export class ActivityLine {
   #line = el("p", { className: "live-line", "aria-live": "off", hidden: true });

@@ -4,8 +4,7 @@
 import { el, part, setText, styled, visible } from "../base/dom.js";
 import { joined, plural, t } from "../base/language.js";
 import { layered, routeOf } from "./layers.js";
-import { cost } from "../agents/facts.js";
-import { tokens } from "../base/format.js";
+import { cost, tokens } from "../base/format.js";
 import { factsOfPlan, isWork, readPlan, statesOf } from "./plan.js";
 
 /** @typedef {import("./plan.js").Version} Version */
