@@ -249,8 +249,9 @@ export class Dialogue {
 
   /** An answer of the small model on board says so, and leads to a larger one. @param {Element} entry @param {JournalRecord|undefined} record */
   #markSmall(entry, record) {
-    const model = record?.model ?? this.store.record(record?.of ?? 0)?.model ?? "";
-    if (record?.kind !== "reply" || !this.store.session.small?.includes(model) || entry.querySelector(":scope > .by-small")) return;
+    if (record?.kind !== "reply") return;
+    const model = record.model ?? this.store.record(Number(record.of ?? 0))?.model ?? "";
+    if (!this.store.session.small?.includes(model) || entry.querySelector(":scope > .by-small")) return;
     const other = el("button", { className: "link", type: "button" }, t("Connect a model"));
     other.addEventListener("click", () => this.actions.connect());
     entry.append(el("p", { className: "by-small" }, t("The small model on board wrote this; it is often wrong."), " ", other));

@@ -39,8 +39,7 @@ export class PlanCard {
     const { versions } = readPlan(records);
     const steps = [...versions[versions.length - 1]?.steps.values() ?? []].filter((one) => isWork(one.kind));
     this.#start.hidden = this.#change.hidden = !steps.length;
-    this.#steps.replaceChildren(...steps.map((step) => el("li", {}, el("span", { className: "function" }, step.id), " ", step.kind === "person" ? t("You: {task}", { task: step.what }) : step.what,
-      ...[...step.given.split("\n"), step.accepted && t("You are asked to accept its result.")].filter(Boolean).map((line) => el("p", { className: "facts" }, line)))));
+    this.#steps.replaceChildren(...steps.map(stepLine));
   }
 
   /**
@@ -65,4 +64,12 @@ export class PlanCard {
       setText(this.#news, error instanceof Error ? error.message : String(error));
     }
   }
+}
+
+/** A step in words: its name, what is done, and what it is given, line by line. @param {import("./plan.js").Step} step */
+function stepLine(step) {
+  const does = step.kind === "person" ? t("You: {task}", { task: step.what }) : step.what;
+  const facts = step.given.split("\n").filter(Boolean);
+  if (step.accepted) facts.push(t("You are asked to accept its result."));
+  return el("li", {}, el("span", { className: "function" }, step.id), " ", does, ...facts.map((line) => el("p", { className: "facts" }, line)));
 }
