@@ -27,6 +27,7 @@ RIGHT = "iact.right"
 AGENT = "iact.agent"
 OWNER = "iact.owner"
 CLAIM = "iact.claim"
+START = "iact.start"
 PID = "iact.pid"
 STARTED = "iact.started"
 
@@ -196,9 +197,10 @@ def _file(data: Path, name: str) -> Path:
     return data / CLAIMS / name
 
 
-def labels(claim: str, key: Key, *, data: Path) -> dict[str, str]:
-    """The labels of one container."""
+def labels(claim: str, key: Key, start: str, *, data: Path) -> dict[str, str]:
+    """The labels of one container. `start`: what no other start is called, as names of containers are used again."""
     return {
+        START: start,
         SESSION: key.session,
         MODULE: key.name,
         RIGHT: key.right,

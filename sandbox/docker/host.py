@@ -30,7 +30,13 @@ from iact.sandbox.docker.layer import ImageLayers, LayerWatch
 from iact.sandbox.docker.lease import Lease, held_by, take
 from iact.sandbox.docker.reaper import reap
 from iact.sandbox.docker.refused import RefusedRemovals
-from iact.sandbox.docker.removal import free_name, freeze, remove, remove_volume
+from iact.sandbox.docker.removal import (
+    free_name,
+    freeze,
+    remove,
+    remove_unanswered,
+    remove_volume,
+)
 from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
 from iact.sandbox.docker.stdio import possible as stdio_possible
@@ -276,7 +282,7 @@ class DockerHost(Host[DockerInstance]):
                 place = replace(place, egress=proxy.folder)
             if module.trusted.apps:
                 await self._apps.open()
-            container = await in_thread(self._create, client, module, key, place, reference)
+            container = await in_thread(self._create, client, module, key, folder.name, place, reference)
             await in_thread(container.start)
             if not module.system:
                 lease = await self._leased(container, folder, place, module.name)
@@ -289,7 +295,7 @@ class DockerHost(Host[DockerInstance]):
                 await asyncio.shield(stdio.close())
             if proxy is not None:
                 await asyncio.shield(proxy.close())
-            await asyncio.shield(self._undo(client, container, key, folder, lease))
+            await asyncio.shield(self._undo(client, container, folder, lease))
             if temporary is not None:
                 await asyncio.shield(temporary.release())
             if isinstance(error, EngineFailure):
@@ -305,16 +311,18 @@ class DockerHost(Host[DockerInstance]):
         self,
         client: docker.DockerClient,
         container: Container | None,
-        key: Key,
         folder: Path,
         lease: Lease | None,
     ) -> None:
         """Remove the container of a start that failed, whether or not its creation was answered."""
-        gone = await remove(
-            container or self._name(key), folder, client=client, let_end=lease.close if lease else _nothing
-        )
-        if not gone:
-            self._refused.container(self._name(key) if container is None else str(container.id))
+        if container is None:
+            # Not by its name: as soon as this start has failed, the next one may have that.
+            if not await remove_unanswered(client, folder.name, folder):
+                self._refused.start(folder.name)
+            return
+
+        if not await remove(container, folder, let_end=lease.close if lease else _nothing):
+            self._refused.container(str(container.id))
 
     async def _leased(self, container: Container, folder: Path, place: limits.Place, name: str) -> Lease:
         return await take(
@@ -327,6 +335,7 @@ class DockerHost(Host[DockerInstance]):
         client: docker.DockerClient,
         module: CatalogueModule,
         key: Key,
+        start: str,
         place: limits.Place,
         reference: str,
     ) -> Container:
@@ -355,7 +364,7 @@ class DockerHost(Host[DockerInstance]):
                 arguments,
                 entrypoint=[program],  # an image supplied by a person may have its own
                 name=name,
-                labels=owner.labels(self._claim.name, key, data=self._data),
+                labels=owner.labels(self._claim.name, key, start, data=self._data),
                 host_config=host_config,
                 **options.options(place, self._environment(module, place)),
             )
@@ -407,7 +416,7 @@ class DockerHost(Host[DockerInstance]):
         return False
 
     def _name(self, key: Key) -> str:
-        """The name of an instance's container. It is predictable, so that a half-started container is found, too."""
+        """The name of an instance's container: the same for each start, so that a session has one of each at a time."""
         plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", key.session)[:40]
         whose = f"-{hashlib.sha256(key.whose.encode()).hexdigest()[:12]}" if key.whose else ""
         right = "" if key.right == "work" else f"-{key.right}"

@@ -18,6 +18,7 @@ from docker.errors import NotFound
 from iact.core.errors import SandboxUnavailable
 from iact.sandbox.docker.engine import EngineFailure, knock
 from iact.sandbox.docker.reaper import reap
+from iact.sandbox.docker.removal import made_by
 from iact.sandbox.threads import in_thread
 
 _LOG: Final = logging.getLogger(__name__)
@@ -32,6 +33,9 @@ class RefusedRemovals:
         self._data = data
         self._client = client
         self._containers: set[str] = set()
+        """Ids, never names: what has a name may be another one by now, which runs."""
+        self._starts: set[str] = set()
+        """Labels of starts whose creation was not answered."""
         self._volumes: set[str] = set()
         self._of_dead_hosts = False
         self._trying: asyncio.Task[None] | None = None
@@ -39,11 +43,16 @@ class RefusedRemovals:
     @property
     def empty(self) -> bool:
         """Whether the engine has removed everything."""
-        return not (self._containers or self._volumes or self._of_dead_hosts)
+        return not (self._containers or self._starts or self._volumes or self._of_dead_hosts)
 
-    def container(self, name: str) -> None:
-        """Note a container, by its name or id."""
-        self._containers.add(name)
+    def container(self, identity: str) -> None:
+        """Note a container, by its id."""
+        self._containers.add(identity)
+        self._begin()
+
+    def start(self, start: str) -> None:
+        """Note what the engine made of a start whose creation it did not answer, by the label of that start only."""
+        self._starts.add(start)
         self._begin()
 
     def volume(self, name: str) -> None:
@@ -88,9 +97,17 @@ class RefusedRemovals:
             knock()
         except SandboxUnavailable:
             return
+
+        try:
+            self._find_started(client)
+        except EngineFailure:
+            return
+
         # Containers first: a volume goes only when no container uses it.
         self._containers -= {
-            name for name in list(self._containers) if _gone(client.api.remove_container, name, v=True)
+            identity
+            for identity in list(self._containers)
+            if _gone(client.api.remove_container, identity, v=True)
         }
         self._volumes -= {name for name in list(self._volumes) if _gone(client.api.remove_volume, name)}
         if self._of_dead_hosts:
@@ -99,8 +116,14 @@ class RefusedRemovals:
             except EngineFailure:
                 return
 
+    def _find_started(self, client: docker.DockerClient) -> None:
+        """Note the containers of the starts that were not answered, by their ids from now on. Blocks."""
+        for start in list(self._starts):
+            self._containers.update(made_by(client, start))
+            self._starts.discard(start)
+
     def _told(self) -> str:
-        known = [*sorted(self._containers), *sorted(self._volumes)]
+        known = [*sorted(self._containers), *sorted(self._starts), *sorted(self._volumes)]
         return ", ".join(known) or "what an earlier process left"
 
 

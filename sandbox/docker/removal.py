@@ -12,7 +12,7 @@ from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
 from iact.core.errors import SandboxUnavailable
-from iact.sandbox import socket_folder
+from iact.sandbox import owner, socket_folder
 from iact.sandbox.docker.engine import EngineFailure, knock
 from iact.sandbox.threads import begin
 
@@ -25,24 +25,43 @@ _ENDS_ANYWAY = 5
 
 
 async def remove(
-    container: Container | str,
+    container: Container,
     folder: Path,
     *,
-    client: docker.DockerClient | None = None,
     at_once: bool = False,
     let_end: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Stop and remove a container, given itself or its name, and its socket folder. Return whether it is gone.
+    """Stop and remove a container and its socket folder. Return whether it is gone.
 
     Does not raise. A module may ignore SIGTERM, or stop or hang its own init: the engine kills it after the grace
     period. `let_end` ends the container's lease, so that it ends even if the engine hangs. `at_once`: without the
     grace period, for when nothing in it may run any more.
     """
-    removing = begin(_remove_now, container, folder, client, at_once)
+    removing = begin(_remove_now, container, folder, at_once)
     await asyncio.wait([removing], timeout=_ENDS_ANYWAY)
     let_end()
     await asyncio.wait([removing], timeout=_ENGINE_PATIENCE - _ENDS_ANYWAY)
     return removing.done() and not removing.cancelled() and removing.result()
+
+
+async def remove_unanswered(client: docker.DockerClient, start: str, folder: Path) -> bool:
+    """Remove what a start made whose creation was not answered, and its socket folder. Return whether nothing is left.
+
+    Does not raise. `start`: the label of that start only. Its container has no lease, so that nothing runs in it.
+    """
+    removing = begin(_remove_unanswered_now, client, start, folder)
+    await asyncio.wait([removing], timeout=_ENGINE_PATIENCE)
+    return removing.done() and not removing.cancelled() and removing.result()
+
+
+def made_by(client: docker.DockerClient, start: str) -> list[str]:
+    """The ids of the containers with the label of one start. Blocks.
+
+    Raises:
+        docker.errors.DockerException, requests.exceptions.RequestException: the engine does not list them.
+    """
+    listed = client.api.containers(all=True, filters={"label": f"{owner.START}={start}"})
+    return [str(item["Id"]) for item in listed]
 
 
 def free_name(client: docker.DockerClient, name: str) -> None:
@@ -91,15 +110,22 @@ def _remove_volume_now(client: docker.DockerClient, name: str) -> bool:
     return True
 
 
-def _remove_now(
-    container: Container | str, folder: Path, client: docker.DockerClient | None, at_once: bool
-) -> bool:
+def _remove_unanswered_now(client: docker.DockerClient, start: str, folder: Path) -> bool:
     try:
         knock()
-        if isinstance(container, str):
-            if client is not None:
-                client.api.remove_container(container, force=True, v=True)
-            return True
+        for identity in made_by(client, start):
+            with suppress(NotFound):
+                client.api.remove_container(identity, force=True, v=True)
+    except (*EngineFailure, SandboxUnavailable):
+        return False
+    finally:
+        socket_folder.remove(folder)
+    return True
+
+
+def _remove_now(container: Container, folder: Path, at_once: bool) -> bool:
+    try:
+        knock()
         if not at_once:
             with suppress(*EngineFailure):
                 container.stop(timeout=_GRACE)

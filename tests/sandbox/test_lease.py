@@ -6,15 +6,18 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import docker
 import pytest
 from docker.errors import APIError
 from docker.models.containers import Container
+from requests.exceptions import ReadTimeout
 
+from iact.core.errors import SandboxUnavailable
 from iact.sandbox import DockerHost, leftovers, owner, reaper
-from iact.sandbox.docker import lease
+from iact.sandbox.docker import lease, refused, removal
 from iact.sandbox.docker.image import ensure
 from tests.sandbox.calling import shell, until
 from tests.sandbox.conftest import sweep
@@ -153,5 +156,49 @@ def test_what_is_refused_until_the_end_is_removed_by_the_next_host(
             assert containers(engine, tmp_path) == []
         assert list((tmp_path / owner.CLAIMS).iterdir()) == []
         assert list(reaper.sockets(tmp_path).iterdir()) == []
+
+    loop.run(scenario())
+
+
+def test_a_container_whose_creation_was_not_answered_is_removed_and_not_the_next_of_its_name(
+    loop: asyncio.Runner,
+    engine: docker.DockerClient,
+    tmp_path: Path,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    create: Callable[..., object] = docker.APIClient.create_container
+
+    def not_answered(self: docker.APIClient, *args: object, **options: object) -> None:
+        create(self, *args, **options)
+        raise ReadTimeout("the engine took too long")
+
+    def no_engine() -> None:
+        raise SandboxUnavailable("no engine answers")
+
+    monkeypatch.setattr(refused, "_FIRST_WAIT", 0.05)
+    monkeypatch.setattr(refused, "_LONGEST_WAIT", 0.05)
+
+    async def scenario() -> None:
+        async with hosting(tmp_path) as host:
+            await host.open()
+            with monkeypatch.context() as silent:
+                silent.setattr(refused, "knock", no_engine)
+                silent.setattr(removal, "knock", no_engine)
+                with monkeypatch.context() as patch:
+                    patch.setattr(docker.APIClient, "create_container", not_answered)
+                    for session in ("s", "t"):
+                        with pytest.raises(SandboxUnavailable):
+                            await host.start("shell", session=session, workspace=workspace, report=print)
+                assert len(containers(engine, tmp_path)) == 2
+                running = await host.start("shell", session="s", workspace=workspace, report=print)
+                assert len(containers(engine, tmp_path)) == 2, "it has the name of the first"
+
+            async def alone() -> bool:
+                return len(await asyncio.to_thread(containers, engine, tmp_path)) == 1
+
+            await until(alone)
+            assert await running.why_lost() is None
+            assert (await shell(running, "echo on")).output == "on\n"
 
     loop.run(scenario())

@@ -106,9 +106,10 @@ def test_no_text_breaks_the_parser(text: str) -> None:
 
 
 def test_labels_tell_the_process() -> None:
-    made = owner.labels("0" * 32, owner.Key("s", "m", "look", "/a"), data=Path("/d"))
+    made = owner.labels("0" * 32, owner.Key("s", "m", "look", "/a"), "start@1", data=Path("/d"))
     assert owner.process_of(made) == Process.current()
     assert made[owner.CLAIM] == "0" * 32
+    assert made[owner.START] == "start@1"
     assert owner.process_of({}) is None
     assert owner.data_digest(Path("/d")) != owner.data_digest(Path("/e"))
 
