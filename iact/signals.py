@@ -7,6 +7,7 @@ waited for: containers end by themselves, because nobody holds their leases any 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import time
@@ -99,6 +100,10 @@ def run(work: Coroutine[object, object, _T]) -> _T:
 
 
 def _end_at_once(number: int) -> None:
-    with suppress(OSError, ValueError):  # its terminal may be gone
-        os.write(sys.stderr.fileno(), _AT_ONCE)
+    # Its terminal may be gone, or stopped, and a full pipe is read by nobody: nothing may be waited for.
+    with suppress(OSError, ValueError):
+        errors = sys.stderr.fileno()
+        _, writable, _ = select.select([], [errors], [], 0)
+        if writable:
+            os.write(errors, _AT_ONCE)
     os._exit(128 + number)

@@ -359,6 +359,18 @@ def test_one_function_alone_invokes_modules() -> None:
     assert inside == {"core.modules.invoker"}
 
 
+def test_commands_run_where_a_signal_ends_them_in_order() -> None:
+    """`asyncio.run` would let the first signal cancel every task at once; `iact.signals.run` cancels the command's."""
+    runners = {
+        module_name(path)
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "asyncio.run"
+    }
+    assert {name for name in runners if name.startswith("iact.commands")} == set()
+    assert "iact.signals" in runners
+
+
 def test_tickets_are_made_by_the_gate_alone() -> None:
     makers = {
         module_name(path)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from iact import signals
 from iact.commands import audit, remote
 from iact.commands.agreement import agreed
 from iact.core.characters import escaped
@@ -26,7 +27,7 @@ from iact.settings import Settings
 
 def list_modules(settings: Settings, *, everybody: bool, as_json: bool) -> int:
     """Print the catalogue, or the modules shared by all users. A module that was never started here shows no functions."""
-    found = asyncio.run(Everybody(settings).modules() if everybody else known_modules(settings))
+    found = signals.run(Everybody(settings).modules() if everybody else known_modules(settings))
     if as_json:
         print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
         return 0
@@ -68,7 +69,7 @@ def add_module(settings: Settings, source: str, *, everybody: bool, as_json: boo
     message = "everybody.module.add" if everybody else "module.add"
     answer = remote.ask_server(settings, {"type": message, "source": place})
     fields = (
-        answer["module"] if answer is not None else asyncio.run(_add(settings, place, everybody=everybody))
+        answer["module"] if answer is not None else signals.run(_add(settings, place, everybody=everybody))
     )
     if answer is None and isinstance(fields, dict):
         about = {"module": str(fields["name"]), "digest": str(fields["digest"])[:12]}
@@ -101,7 +102,7 @@ def remove_module(settings: Settings, name: str, *, everybody: bool) -> int:
     """
     message = "everybody.module.remove" if everybody else "module.remove"
     if remote.ask_server(settings, {"type": message, "name": name}) is None:
-        asyncio.run(_remove(settings, name, everybody=everybody))
+        signals.run(_remove(settings, name, everybody=everybody))
         audit.tell(settings, "module.removed", module=name, **audit.whose(everybody=everybody))
     return 0
 
@@ -120,7 +121,7 @@ def describe_module(settings: Settings, name: str, *, everybody: bool, as_json: 
     Raises:
         UsageError: there is no such module.
     """
-    shown = asyncio.run(_shown(settings, name, everybody=everybody))
+    shown = signals.run(_shown(settings, name, everybody=everybody))
     if as_json:
         described = {**shown.module.description(), "files": dict(shown.files)}
         print(json.dumps(described, ensure_ascii=False, indent=2))
@@ -190,14 +191,14 @@ def approve_module(
         Changed: it is not the module that the person saw.
     """
     if not digest:
-        shown = asyncio.run(_shown(settings, name, everybody=everybody))
+        shown = signals.run(_shown(settings, name, everybody=everybody))
         digest = shown.module.entry.digest
         _show(shown)
         if not agreed(f"Approve {', '.join(functions) or 'all of it'}?", digest):
             print("Nothing was approved.", file=sys.stderr)
             return 1
 
-    one = asyncio.run(_approve(settings, name, functions, digest, everybody=everybody))
+    one = signals.run(_approve(settings, name, functions, digest, everybody=everybody))
     about = {"module": name, "functions": ", ".join(sorted(one.approved))}
     audit.tell(settings, "module.approved", **about, **audit.whose(everybody=everybody))
     if as_json:

@@ -19,6 +19,7 @@ from typing import Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from iact import signals
 from iact.core.errors import IactError, ModuleFault, ModuleLost, SandboxUnavailable, UsageError
 from iact.core.session.catalogue import check_manifest
 from iact.core.session.source import read_source
@@ -69,7 +70,7 @@ def check_module(
                 )
             findings = _read(_run([str(folder / "module.py")]))
         else:
-            findings = asyncio.run(_on_each(folder, backend or settings.sandbox, settings.runtime))
+            findings = signals.run(_on_each(folder, backend or settings.sandbox, settings.runtime))
     if as_json:
         print(json.dumps([finding.model_dump() for finding in findings], ensure_ascii=False, indent=2))
     else:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from iact import address, logs
+from iact import address, logs, signals
 from iact.accounts.rights import LOCAL
 from iact.choices import Choices
 from iact.core import whole_file
@@ -25,7 +25,6 @@ from iact.settings import FILE as CONFIGURATION
 from iact.settings import Settings
 from iact.shared_files import fetch, follow
 from iact.shared_users import check_accounts, holds, settings_of_all, share_key, stores_of
-from iact.signals import ENDING
 from iact.surroundings import ServerSurroundings
 from iact.user_folders import NODES
 from iact.web.server import DoorOptions, PeopleOptions, WebServer
@@ -65,7 +64,7 @@ def host(settings: Settings, *, bind: str, advertise: str, port: int, control_po
         return 0
 
     with address.claimed(settings.data):
-        return asyncio.run(work())
+        return signals.run(work())
 
 
 async def _host(
@@ -278,12 +277,12 @@ def up(settings: Settings, *, nodes: int, engine: str, port: int) -> int:
     _keys(settings)
     with address.claimed(settings.data):
         if engine == "static":
-            return asyncio.run(_up(settings, nodes, port))
+            return signals.run(_up(settings, nodes, port))
         from iact.cluster.ray_local import local_cluster
 
         with local_cluster(nodes) as at:
             found = settings.model_copy(update={"cluster": at})
-            return asyncio.run(_gateway(found, "127.0.0.1", port, bind="127.0.0.1"))
+            return signals.run(_gateway(found, "127.0.0.1", port, bind="127.0.0.1"))
 
 
 async def _up(settings: Settings, nodes: int, port: int) -> int:
@@ -309,9 +308,12 @@ async def _keep(settings: Settings, ready: asyncio.Event) -> None:
         **os.environ, "IACT_DATA": str(settings.data), "IACT_HOST": settings.host, "IACT_STORE": _wanted(settings),
     }  # fmt: skip
     while True:
+        # In a group of its own: Ctrl-C in the terminal is for this process, which ends its hosts itself. A second signal
+        # would end them in the middle of handing over.
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "iact", "cluster", "host", env=environment, stdout=asyncio.subprocess.PIPE
-        )
+            sys.executable, "-m", "iact", "cluster", "host",
+            env=environment, stdout=asyncio.subprocess.PIPE, process_group=0,
+        )  # fmt: skip
         assert process.stdout is not None
         try:
             print(
@@ -340,7 +342,7 @@ def gateway(settings: Settings, *, host: str, port: int) -> int:
     check_accounts(settings)
     make_data_directory(settings)
     with address.claimed(settings.data):
-        return asyncio.run(_gateway(settings, host, port))
+        return signals.run(_gateway(settings, host, port))
 
 
 async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") -> int:
@@ -349,7 +351,7 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
     key_of = await asyncio.to_thread(_keys, settings)
     async with _hosts_kept(settings, bind), _placement(settings) as placement, AsyncExitStack() as stack:
         # All gateways share one key, so that a browser that signed in at one of them is recognized by the others.
-        ENDING.begin()  # Ray has replaced the signal handlers
+        signals.ENDING.begin()  # Ray has replaced the signal handlers
         stop = stack.enter_context(_stopped())
         tls = member_tls(settings)
         people, reached = _gateway_people(stack, settings, host)
@@ -406,7 +408,7 @@ def search(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
         key_of = await asyncio.to_thread(_keys, settings)
         return await HostSearch(placement, _peers(settings, key_of)).search(query, limit)
 
-    return asyncio.run(run())
+    return signals.run(run())
 
 
 def status(settings: Settings, *, as_json: bool) -> int:
@@ -488,7 +490,7 @@ def _keys(settings: Settings) -> Callable[[str], str]:
 def _stopped() -> Iterator[asyncio.Event]:
     """An event that SIGINT, SIGTERM and SIGHUP set."""
     stop = asyncio.Event()
-    with ENDING.calling(stop.set):
+    with signals.ENDING.calling(stop.set):
         yield stop
 
 
@@ -570,4 +572,4 @@ def _with_placement(settings: Settings, act: Callable[[Placement], Awaitable[_T]
             return await act(placement)
 
     make_data_directory(settings)
-    return asyncio.run(run())
+    return signals.run(run())

@@ -6,12 +6,12 @@ server does that; otherwise the commands do it themselves.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from iact import signals
 from iact.accounts.people import AuditKind
 from iact.commands.audit import tell
 from iact.commands.remote import ask_server
@@ -66,7 +66,7 @@ def restore(settings: Settings, sessions: Sequence[str], *, as_json: bool) -> in
 
 def tidy(settings: Settings) -> int:
     """Delete sessions past their retention time, and remove old ones from the trash."""
-    done = asyncio.run(_deletion(settings).tidy())
+    done = signals.run(_deletion(settings).tidy())
     for session in done.sessions:
         print(session)
     _notes(done)
@@ -87,7 +87,7 @@ def _do(
     async def do() -> DeletionOutcome:
         return await here(_deletion(settings), sessions)
 
-    done = asyncio.run(do())
+    done = signals.run(do())
     for session in done.sessions:
         tell(settings, told, session=session)
     return done

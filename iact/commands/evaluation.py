@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from iact import signals
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.session.models import Models
@@ -49,7 +49,7 @@ def evaluate(settings: Settings, asked: EvaluationRequest, *, as_json: bool) -> 
         raise UsageError("A budget of money needs prices. Set price_prompt and price_completion.")
     questions, arms = chosen(_questions(asked), asked.limit, asked.seed), _arms(asked)
     folder = Path(asked.out or f"eval-{asked.name}").absolute()
-    return asyncio.run(_evaluate(settings, asked, questions, arms, folder, priced=priced, as_json=as_json))
+    return signals.run(_evaluate(settings, asked, questions, arms, folder, priced=priced, as_json=as_json))
 
 
 async def _evaluate(

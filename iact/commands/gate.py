@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
 
+from iact import signals
 from iact.core.errors import SandboxError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
@@ -102,7 +103,7 @@ def test(
     Raises:
         UsageError: an argument or the scope is invalid.
     """
-    module, layers = asyncio.run(_known(settings, module_of(function)))
+    module, layers = signals.run(_known(settings, module_of(function)))
     live: Literal["", "mounted", "overlaid"] = ""
     if workspace == "live":
         live = "overlaid" if overlays(settings.data).ok else "mounted"

@@ -6,12 +6,12 @@ page's protocol. Otherwise they open the store themselves.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
+from iact import signals
 from iact.commands.remote import ask_server, ask_session
 from iact.core.errors import UsageError
 from iact.core.ports import JSON, Memory
@@ -154,7 +154,7 @@ def distil(settings: Settings, sessions: Sequence[str], *, everything: bool, as_
     count = (
         answer["count"]
         if answer is not None
-        else asyncio.run(_distil_here(settings, [str(session) for session in wanted]))
+        else signals.run(_distil_here(settings, [str(session) for session in wanted]))
     )
     told = f"A model was asked about {count} messages. To see what is remembered: iact memory list"
     print(json.dumps({"messages": count}) if as_json else told)
@@ -190,7 +190,7 @@ def _ask(
 ) -> object:
     """Return the field `field` of the server's answer, or the result of `here` if no server runs."""
     answer = ask_server(settings, message, patience=patience)
-    return answer.get(field) if answer is not None else asyncio.run(_with_memory(settings, here))
+    return answer.get(field) if answer is not None else signals.run(_with_memory(settings, here))
 
 
 async def _with_memory(settings: Settings, act: Callable[[Memory], Awaitable[Result]]) -> Result:

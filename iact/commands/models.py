@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
+from iact import signals
 from iact.choices import Choices, value_of_key
 from iact.commands import remote
 from iact.core.errors import IactError, ModelError, UsageError
@@ -399,7 +400,7 @@ def test(settings: Settings, name: str, *, as_json: bool) -> int:
         IactError: it does not answer; the message says why.
     """
     wanted = _wanted(settings, name)
-    tried = asyncio.run(_try(settings, wanted))
+    tried = signals.run(_try(settings, wanted))
     if as_json:
         about = {
             "model": tried.model, "answers": not tried.fault, "answer": tried.answer, "fault": tried.fault,
@@ -542,13 +543,13 @@ def _use_endpoint(settings: Settings, model: RoleModel) -> None:
     if remote.ask_server(settings, message) is None:
         choice = RoleChoice(role="smart", url=model.url, model=model.model or "", key=model.key or "")
         with _choices(settings) as choices:
-            asyncio.run(choices.choose_role(choice))
+            signals.run(choices.choose_role(choice))
 
 
 def _use_file(settings: Settings, name: str) -> None:
     if remote.ask_server(settings, {"type": "model.board", "name": name}) is None:
         with _choices(settings) as choices:
-            asyncio.run(choices.use_on_board(name))
+            signals.run(choices.use_on_board(name))
 
 
 @contextlib.contextmanager

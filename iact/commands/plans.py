@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from iact import signals
 from iact.commands import catalogue, ending, journals, remote, undecided
 from iact.commands.plan_text import draw, edges_of, layers_of
 from iact.commands.plan_text import explain as in_words
@@ -159,7 +160,7 @@ def run(
 
     Returns what came of it (`EXIT`); 3, too, if it waits for a person who is not present.
     """
-    return asyncio.run(_run(settings, plan, mode, options, intent, scope, as_json))
+    return signals.run(_run(settings, plan, mode, options, intent, scope, as_json))
 
 
 async def _run(
@@ -289,7 +290,7 @@ def explain(settings: Settings, path: str, *, mode: str, intent: str, as_json: b
 def _modules(settings: Settings) -> Sequence[KnownModule] | None:
     """Return the modules of the catalogue, or None, with a note, if no sandbox is available."""
     try:
-        return asyncio.run(catalogue.known_modules(settings))
+        return signals.run(catalogue.known_modules(settings))
     except SandboxError as error:
         print(f"note: functions were not checked: {error}", file=sys.stderr)
         return None

@@ -5,12 +5,12 @@ If a server is running, it carries out the command. Otherwise this process does,
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
 
+from iact import signals
 from iact.address import NoServer
 from iact.commands import remote
 from iact.commands.agreement import agreed
@@ -317,4 +317,4 @@ def _at_rest(
         async with open_store(settings).effects(session, open_live) as effects:
             return await work(effects)
 
-    return asyncio.run(run())
+    return signals.run(run())

@@ -19,7 +19,7 @@ from iact.commands.review_questions import review
 from iact.commands.terminal_text import TerminalText, call_line, ends_a_text, pictures
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import Usage
-from iact.core.records.calls import ClearanceAsk
+from iact.core.records.calls import Call, ClearanceAsk
 from iact.core.records.dialogue import BoundName, Choose, Reply, Say
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
@@ -420,9 +420,11 @@ class _Screen:
 
     def words(self, record: Record) -> str:
         """The line about a record; empty if it has none."""
-        if self.session is None:
+        call = record.content
+        if self.session is None or not isinstance(call, Call):
             return progress_line(record)
-        return call_line(record, self.session.records(), self.session.view.is_action) or progress_line(record)
+        turn = self.session.records(call.turn - 1)[0]
+        return call_line(record.agent, call, turn.body, self.session.view.is_action(record.agent))
 
     def _piece(self, text: str) -> None:
         if self.live is not None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from iact import address, logs
+from iact import address, logs, signals
 from iact.browser import open_page
 from iact.choices import Choices
 from iact.core.session.models import Models
@@ -19,7 +19,6 @@ from iact.models.board import Board
 from iact.settings import Settings
 from iact.shared_files import follow
 from iact.shared_users import settings_of_all, share_key, stores_of
-from iact.signals import ENDING
 from iact.surroundings import ServerSurroundings
 from iact.web.server import PeopleOptions, WebServer
 from iact.wiring import make_data_directory, models_of, open_runtime
@@ -46,7 +45,7 @@ def serve(
     read_policies(settings.data).chosen(scope)  # report errors in the policy now, not to the first session
     with address.claimed(settings.data):
         folder = Path(workspace) if workspace else None
-        return asyncio.run(_serve(settings, host, port, folder, scope, open_browser, faces))
+        return signals.run(_serve(settings, host, port, folder, scope, open_browser, faces))
 
 
 async def _serve(
@@ -62,7 +61,7 @@ async def _serve(
     # A session in a directory of the user's can't use containers from the pool.
     pool = settings.pool if workspace is None else 0
     async with AsyncExitStack() as stack:
-        stack.enter_context(ENDING.calling(stop.set))
+        stack.enter_context(signals.ENDING.calling(stop.set))
         board = Board()
         models = models_of(settings, board)
         runtime = await stack.enter_async_context(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from iact import signals
 from iact.commands.audit import tell
 from iact.commands.journals import find
 from iact.commands.remote import ask_server
@@ -231,7 +231,7 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
     try:
         terms = Terms.of(policy, intent, options_of(settings).bounds, models)
     finally:
-        asyncio.run(models.close())
+        signals.run(models.close())
     made = open_store(settings).adopt(path, at, terms)
     missing = ", ".join(f"{count} {name}" for name, count in made.left_out.items() if count)
     if missing:

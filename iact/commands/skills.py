@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 import tempfile
 from pathlib import Path
 
+from iact import signals
 from iact.commands import catalogue
 from iact.core.errors import UsageError
 from iact.core.session.catalogue import KnownModule
@@ -47,7 +47,7 @@ def check(folder: str) -> int:
 
 def list_skills(settings: Settings, *, as_json: bool) -> int:
     """Print the skills of the catalogue."""
-    found = [one for one in asyncio.run(catalogue.known_modules(settings)) if _is_skill(one)]
+    found = [one for one in signals.run(catalogue.known_modules(settings)) if _is_skill(one)]
     if as_json:
         print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
         return 0

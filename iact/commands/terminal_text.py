@@ -7,7 +7,7 @@ is there and its text is the last thing on the screen, it is not printed again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -40,7 +40,11 @@ class TerminalText:
         self._written = ""
         """All of the text so far, with what is not printed."""
         self._printed: list[str] = []
+        """What of it is printed."""
+        self._is_broken = False
+        """Whether something else was printed in the middle of it."""
         self._last = ""
+        """The text that is complete, if nothing was printed below it."""
 
     def take(self, delta: Delta) -> None:
         """Print a piece of text, if the root wrote it."""
@@ -65,17 +69,24 @@ class TerminalText:
             self.take(Delta("/", text[len(self._written) :]))
         if self._line:
             self._complete()
+        self._end_line()
+        self._last = "" if self._is_broken else "".join(self._printed)
+        self._printed = []
+        self._is_broken = False
+        self._written = ""
+        self._fence = ""
+        self._hides = False
+
+    def interrupted(self) -> None:
+        """Something else is about to be printed, below what is there of the text."""
+        self._last = ""
+        self._is_broken = bool(self._printed)
+        self._end_line()
+
+    def _end_line(self) -> None:
         if self._printed and not self._printed[-1].endswith("\n"):
             self._out.write("\n")
             self._out.flush()
-        self._last = "".join(self._printed)
-        self._printed = []
-        self._written = ""
-        self._fence, self._hides = "", False
-
-    def interrupted(self) -> None:
-        """Something else was printed below the text."""
-        self._last = ""
 
     def shows(self, text: str) -> bool:
         """Whether the last thing that was printed is `text`."""
@@ -108,18 +119,14 @@ def ends_a_text(record: Record) -> bool:
     return record.agent == "/" and isinstance(record.content, Turn | Reply | Discard)
 
 
-def call_line(record: Record, records: Sequence[Record], is_action: Callable[[str], IsAction | None]) -> str:
-    """A call with what it was given, on one line; empty for another record. `is_action`: of an agent, by its path."""
-    call = record.content
-    if not isinstance(call, Call):
-        return ""
-
-    written = _action(records[call.turn - 1].body, call.action, is_action(record.agent))
+def call_line(agent: str, call: Call, text: str, is_action: IsAction | None) -> str:
+    """A call of an agent with what it was given, on one line. `text`: what the agent wrote; `is_action`: of that agent."""
+    written = _action(text, call.action, is_action)
     given = "" if written is None else f"{written.arguments} {written.body}"
     words = " ".join(given.split())
     if len(words) > _COMMAND:
         words = f"{words[: _COMMAND - 1]}…"
-    return f"{record.agent}: {call.function} {words}".rstrip()
+    return f"{agent}: {call.function} {words}".rstrip()
 
 
 def _action(text: str, index: int, is_action: IsAction | None) -> ActionBlock | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from iact import signals
 from iact.address import NoServer
 from iact.commands import remote
 from iact.core.errors import UsageError
@@ -55,7 +55,7 @@ def restore(settings: Settings, session: str, version: str, *, as_json: bool) ->
     try:
         return remote.control(settings, session, {"type": "restore", "version": version}, as_json=as_json)
     except NoServer:
-        record = asyncio.run(_store(settings).restore(session, version))
+        record = signals.run(_store(settings).restore(session, version))
         print(json.dumps({"session": session, "n": record.n}) if as_json else record.n)
         return 0
 

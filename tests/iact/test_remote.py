@@ -208,7 +208,9 @@ def test_a_session_of_a_run_is_controlled_there_although_a_server_runs(stage: St
     endpoint_gate = stage.gates["gamma"]
     with stage.product.started("run", "--json", "gamma") as process:
         assert endpoint_gate.wait()
-        held = next(path for path in stage.product.journals() if "gamma" in path.read_text())
+        # The model is asked a moment before the message is on the disk.
+        until(lambda: bool(_journals_with(stage, "gamma")), "the message in its journal")
+        (held,) = _journals_with(stage, "gamma")
         session = held.parent.name
         until(lambda: (stage.product.data / f"run.{session}.json").exists(), "the address of the run")
         for command in ("pause", "resume"):
@@ -216,6 +218,10 @@ def test_a_session_of_a_run_is_controlled_there_although_a_server_runs(stage: St
         endpoint_gate.release()
         assert process.wait(300) == 0
     assert {one.kind for one in read_journal(held).records} >= {"control", "reply"}
+
+
+def _journals_with(stage: Stage, words: str) -> list[Path]:
+    return [path for path in stage.product.journals() if words in path.read_text()]
 
 
 # --- the server's address ---------------------------------------------------------------------------

@@ -60,6 +60,22 @@ def test_what_is_on_the_screen_is_not_printed_again(pieces: list[str], reply: st
     assert not live.shows(reply)
 
 
+def test_a_text_with_something_else_in_its_middle_is_not_what_the_screen_shows() -> None:
+    out = io.StringIO()
+    live = TerminalText(out)
+    live.take(Delta("/", "The ans"))
+    live.interrupted()
+    out.write("a notice\n")
+    live.take(Delta("/", "wer."))
+    live.end("The answer.")
+    assert out.getvalue() == "The ans\na notice\nwer.\n"
+    assert not live.shows("The answer.")
+
+    live.take(Delta("/", "Another."))
+    live.end("Another.")
+    assert live.shows("Another.")
+
+
 def test_a_text_that_begins_again_begins_on_its_own_line() -> None:
     out = io.StringIO()
     live = TerminalText(out)
