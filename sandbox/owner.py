@@ -220,14 +220,18 @@ def process_of(labels: Mapping[str, str]) -> Process | None:
     return Process.parse(f"{labels.get(PID, '')}-{labels.get(STARTED, '')}")
 
 
-def left_behind(labels: Mapping[str, str], data: Path) -> bool:
-    """Whether nobody holds the claim on something with these `labels`, in the data directory `data`. Blocks.
+def gone(data: Path, claim: str, process: Process | None) -> bool | None:
+    """Whether the host is gone that has the claim `claim` in the data directory `data` and is in `process`. Blocks.
 
-    A name of which nothing is known may belong to a data directory that another mount namespace has at the same path.
-    Then the process decides, as it does for what earlier versions started.
+    A claim of which nothing is known may belong to a data directory that another mount namespace has at the same path.
+    Then the process decides, as it does for what earlier versions started. None: nothing is known of that either.
     """
-    held = holds(data, labels.get(CLAIM, ""))
+    held = holds(data, claim)
     if held is not None:
         return not held
-    process = process_of(labels)
-    return process is None or not process.alive
+    return not process.alive if process is not None else None
+
+
+def left_behind(labels: Mapping[str, str], data: Path) -> bool:
+    """Whether the host is gone that something with these `labels` belongs to, in the data directory `data`. Blocks."""
+    return gone(data, labels.get(CLAIM, ""), process_of(labels)) is not False

@@ -32,14 +32,21 @@ def sockets(data: Path) -> Path:
 
 def abandoned(place: Path, data: Path) -> list[Path]:
     """The folders in `place` whose claim nobody holds. Names: CLAIM@NUMBER. Blocks."""
+    beside_claims = place.is_relative_to(data)
     try:
         entries = list(place.iterdir())
     except OSError:
         return []
-    return [entry for entry in entries if _is_abandoned(entry.name, data)]
+    return [entry for entry in entries if _is_abandoned(entry.name, data, beside_claims)]
 
 
-def _is_abandoned(name: str, data: Path) -> bool:
+def _is_abandoned(name: str, data: Path, beside_claims: bool) -> bool:
     claim, numbered, _ = name.partition("@")
-    # A host makes its claim before it makes folders, and gives it up after them.
-    return bool(numbered) and not owner.holds(data, claim)
+    if not numbered:
+        return False
+
+    # A host makes its claim before it makes folders, and gives it up after them. So in the data directory an unknown
+    # claim is one that was given up; elsewhere it may be one of another directory that has this path in another mount
+    # namespace.
+    held = owner.holds(data, claim)
+    return held is False or (held is None and beside_claims)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import time
 from contextlib import suppress
@@ -25,6 +26,10 @@ _PATIENCE: Final = 20
 """Seconds for the kernel to release a group whose processes were killed."""
 _NEEDED: Final = frozenset({"memory", "pids"})
 _NUMBERS: Final = itertools.count(1)
+_NAME: Final = re.compile(
+    r"((?P<data>[0-9a-f]{12})-(?P<claim>[^_@]+)_)?(?P<process>[0-9]+-[0-9a-f]+\.[0-9]+)@[0-9]+"
+)
+"""A group's name. Those of earlier versions and of `check` tell the process only, and belong to no data directory."""
 
 _FREEZERS: Final = (
     ("cgroup.freeze", "1", ("cgroup.events", "frozen 1")),
@@ -75,8 +80,11 @@ class ControlGroup:
         for folder in frozen or self.folders[:1]:
             with suppress(OSError):
                 for line in (folder / "cgroup.procs").read_text("ascii").split():
+                    number = int(line)
+                    if number == 0:  # of another PID namespace; to `kill`, 0 means our own process group
+                        continue
                     with suppress(ProcessLookupError):
-                        os.kill(int(line), signal.SIGKILL)
+                        os.kill(number, signal.SIGKILL)
         for folder in frozen:  # in the old form, frozen processes die when they are thawed
             with suppress(OSError):
                 (folder / "freezer.state").write_text("THAWED", encoding="ascii")
@@ -97,7 +105,7 @@ class ControlGroup:
 def make(bounds: Limits, whose: str) -> ControlGroup | None:
     """Create a group with `bounds`. None if that is impossible: without rights, or without the controllers.
 
-    `whose`: the data directory and the host, as `reap` knows them; see `name_of`.
+    `whose`: what `reap` knows its owner by: `name_of` a host, or the process as text.
     """
     if os.geteuid() != 0:
         return None
@@ -118,12 +126,14 @@ def make(bounds: Limits, whose: str) -> ControlGroup | None:
 
 def name_of(data: Path, claim: owner.Claim) -> str:
     """How the groups of a host of the data directory `data` are known."""
-    return f"{owner.data_digest(data)}-{claim.name}"
+    return f"{owner.data_digest(data)}-{claim.name}_{owner.Process.current()}"
 
 
 def reap(data: Path) -> list[str]:
-    """Remove the groups of dead hosts of the data directory `data`, and kill frozen processes in them; others died with
-    their owner. Return the names of the groups that are gone. Blocks."""
+    """Remove what `abandoned` finds, and kill frozen processes in it; others died with their owner.
+
+    Return the names of the groups that are gone. Blocks.
+    """
     removed = []
     for name, group in abandoned(data).items():
         group.kill()
@@ -134,15 +144,24 @@ def reap(data: Path) -> list[str]:
 
 
 def abandoned(data: Path) -> dict[str, ControlGroup]:
-    """The groups of the data directory `data` whose claim nobody holds, by their names. Blocks."""
-    ours = owner.data_digest(data)
+    """The groups of hosts of the data directory `data` that are gone, and those of no data directory, by their names.
+
+    Blocks.
+    """
     found: dict[str, list[Path]] = {}
     for parent in (_ROOT / _OURS, *_ROOT.glob(f"*/{_OURS}")):
-        for folder in parent.glob(f"{ours}-*@*"):
-            claim = folder.name.removeprefix(f"{ours}-").partition("@")[0]
-            if not owner.holds(data, claim):
-                found.setdefault(folder.name, []).append(folder)
-    return {name: ControlGroup(tuple(folders)) for name, folders in found.items()}
+        for folder in parent.glob("*@*"):
+            found.setdefault(folder.name, []).append(folder)
+    return {
+        name: ControlGroup(tuple(folders)) for name, folders in found.items() if _is_abandoned(name, data)
+    }
+
+
+def _is_abandoned(name: str, data: Path) -> bool:
+    parts = _NAME.fullmatch(name)
+    if parts is None or parts["data"] not in (None, owner.data_digest(data)):
+        return False
+    return bool(owner.gone(data, parts["claim"] or "", owner.Process.parse(parts["process"])))
 
 
 def _became(folder: Path, done: tuple[str, str]) -> bool:

@@ -119,9 +119,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             raise SandboxUnavailable("The sandbox is closed; start the program again.")
         if not self._opened:
             await in_thread(check)
-            await in_thread(reaper.reap_folders, self._data)
-            await in_thread(cgroups.reap, self._data)
-            await in_thread(owner.forget_all, self._data)
+            await in_thread(_reap, self._data)
             self._opened = True
 
     async def _launch(self, start: ModuleStart) -> BubblewrapInstance:
@@ -257,7 +255,7 @@ def check() -> None:
         SandboxUnavailable: it can't; the message says what to install or set.
     """
     syscalls.program()
-    _group(limits.Limits(), f"check-{os.getpid()}").remove()
+    _group(limits.Limits(), str(owner.Process.current())).remove()
     # Not the whole system: a mount in it, such as an engine's containers have, may disappear while it is being bound.
     bound = [part for folder in _OF_A_PROGRAM for part in ("--ro-bind-try", folder, folder)]
     tried = subprocess.run(
@@ -274,6 +272,16 @@ def check() -> None:
             f"bubblewrap can't confine anything here ({why}); run `sudo sysctl -w kernel.unprivileged_userns_clone=1 "
             "kernel.apparmor_restrict_unprivileged_userns=0`, as far as your kernel knows these."
         )
+
+
+def _reap(data: Path) -> None:
+    """Remove what hosts of the data directory `data` left that are gone. Blocks."""
+    reaper.reap_folders(data)
+    cgroups.reap(data)
+
+    # While something is left that they claimed, the claims tell that they are gone.
+    if not reaper.abandoned(reaper.sockets(data), data) and not cgroups.abandoned(data):
+        owner.forget_all(data)
 
 
 def _group(bounds: limits.Limits, whose: str) -> cgroups.ControlGroup:

@@ -44,6 +44,7 @@ from iact.sandbox.kubernetes import status
 from iact.sandbox.kubernetes.api import ClusterApi, NameTaken
 from iact.sandbox.kubernetes.key_pair import KeyPair
 from iact.sandbox.kubernetes.manifest import (
+    CLAIM,
     DATA,
     HOST,
     MODULE,
@@ -176,9 +177,7 @@ class KubernetesHost(Host[PodInstance]):
             except BaseException:
                 await asyncio.shield(self._api.close())
                 raise
-            await in_thread(reaper.reap_folders, self._data)
-            await in_thread(reaper.reap_below, _sockets(self._data), self._data)
-            await in_thread(owner.forget_all, self._data)
+            await in_thread(_reap_folders, self._data)
             self._keeper = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
@@ -205,14 +204,17 @@ class KubernetesHost(Host[PodInstance]):
 
     @property
     def _owner(self) -> Owner:
-        return Owner(owner.data_digest(self._data), self._host, self._claim.name)
+        return Owner(
+            owner.data_digest(self._data), self._host, self._claim.name, str(owner.Process.current())
+        )
 
     async def _sweep(self) -> None:
         """Remove what dead processes of this host left for this data directory."""
         mine = {DATA: self._owner.data, HOST: label(self._owner.host)}
         for found in await self._api.sandboxes(mine):
-            claim = found.metadata.labels.get(PROCESS, "")
-            if not await in_thread(owner.holds, self._data, claim):
+            labels = found.metadata.labels
+            process = owner.Process.parse(labels.get(PROCESS, ""))
+            if await in_thread(owner.gone, self._data, labels.get(CLAIM, ""), process):
                 await self._api.delete_sandbox(found.metadata.name)
                 await self._api.delete_secret(found.metadata.name)
 
@@ -247,7 +249,7 @@ class KubernetesHost(Host[PodInstance]):
             async with asyncio.timeout(self._coming_up):
                 while others := [
                     found for found in await self._api.sandboxes(labels)
-                    if found.metadata.labels.get(PROCESS) != self._claim.name
+                    if found.metadata.labels.get(CLAIM) != self._claim.name
                     or found.metadata.labels.get(HOST) != label(self._owner.host)
                 ]:  # fmt: skip
                     for found in others:
@@ -541,6 +543,17 @@ class KubernetesHost(Host[PodInstance]):
 def _sockets(data: Path) -> Path:
     """The folder of the sockets of this data directory's modules on this machine."""
     return Path(tempfile.gettempdir()) / f"iact-{owner.data_digest(data)}"
+
+
+def _reap_folders(data: Path) -> None:
+    """Remove the folders that hosts of the data directory `data` left that are gone. Blocks."""
+    places = (reaper.sockets(data), _sockets(data))
+    for place in places:
+        reaper.reap_below(place, data)
+
+    # While something is left that they claimed, the claims tell that they are gone.
+    if not any(reaper.abandoned(place, data) for place in places):
+        owner.forget_all(data)
 
 
 def _make_private(place: Path) -> None:

@@ -31,8 +31,10 @@ GROUP, VERSION, PLURAL = "agents.x-k8s.io", "v1beta1", "sandboxes"
 POLICY = "iact-modules"
 """The network policy that must be in the namespace (deploy/kubernetes/modules.yaml)."""
 NAME_LABEL, NAME = "app.kubernetes.io/name", "iact-module"
-DATA, HOST, PROCESS, SESSION, START = "iact/data", "iact/host", "iact/process", "iact/session", "iact/start"
-"""Labels: the data directory, host, process and session; and the number of one start."""
+DATA, HOST, CLAIM, PROCESS = "iact/data", "iact/host", "iact/claim", "iact/process"
+"""Labels of an owner: the data directory, the host, and the claim and the process that it runs in."""
+SESSION, START = "iact/session", "iact/start"
+"""Labels: the session, and the number of one start."""
 MODULE = "module"
 """The container that the module runs in."""
 USER = 65532
@@ -73,15 +75,19 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of pods: the data directory by its digest, the host by its name, and the claim of this process."""
+    """The owner of pods."""
 
     data: str
+    """The digest of the data directory."""
     host: str
+    """The name of the host."""
     claim: str
+    process: str
+    """Its number and start, as text: they decide where nothing is known of the claim."""
 
     def labels(self) -> dict[str, str]:
         """The labels of everything that this process creates."""
-        return {DATA: self.data, HOST: label(self.host), PROCESS: self.claim}
+        return {DATA: self.data, HOST: label(self.host), CLAIM: self.claim, PROCESS: self.process}
 
 
 def label(text: str) -> str:

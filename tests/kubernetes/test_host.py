@@ -22,10 +22,11 @@ import pytest
 
 from iact.core.errors import ModuleLost, SandboxUnavailable
 from iact.core.ports import Permit, Right
-from iact.sandbox import socket_folder
+from iact.sandbox import owner, socket_folder
 from iact.sandbox.kubernetes import bridge
 from iact.sandbox.kubernetes.host import KubernetesHost, PodInstance
 from iact.sandbox.kubernetes.key_pair import KeyPair
+from iact.sandbox.kubernetes.manifest import CLAIM
 from iact.sandbox.secrets import Secrets
 from tests.kubernetes.cluster import FakeCluster, Fault
 from tests.kubernetes.conftest import Hosts
@@ -486,6 +487,11 @@ asyncio.run(main())
 """
 
 
+def label(cluster: FakeCluster, name: str, wanted: str) -> str:
+    """The value of a label of the Sandbox `name`."""
+    return str(table(table(cluster.object("sandboxes", name)["metadata"])["labels"])[wanted])
+
+
 def test_what_a_killed_process_left_is_removed_by_its_successor_or_by_whoever_takes_its_session(
     loop: asyncio.Runner, hosts: Hosts, cluster: FakeCluster, data: Path, workspace: Path
 ) -> None:
@@ -503,6 +509,13 @@ def test_what_a_killed_process_left_is_removed_by_its_successor_or_by_whoever_ta
         while_it_lives = hosts("host-1")
         await while_it_lives.open()
         assert cluster.names("sandboxes") == left, "it lives"
+
+        claim = data / owner.CLAIMS / label(cluster, left[0], CLAIM)
+        hidden = claim.rename(data / "hidden")
+        await hosts("host-1").open()
+        assert cluster.names("sandboxes") == left, "its process lives, though nothing is known of its claim"
+        hidden.rename(claim)
+
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
         other = hosts("host-2")

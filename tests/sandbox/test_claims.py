@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fcntl
 import os
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from iact.sandbox import owner, reaper
+from iact.sandbox import BubblewrapHost, owner, reaper
+from iact.sandbox.bubblewrap import cgroups
+from iact.sandbox.bubblewrap import host as bubblewrap_host
 from iact.sandbox.owner import Claim
 
 _HOLDING = """
@@ -111,3 +114,65 @@ def test_the_folders_of_an_earlier_version_are_known_by_their_process(tmp_path: 
         folder.mkdir(parents=True)
     assert reaper.reap_folders(tmp_path) == [dead]
     assert alive.is_dir()
+
+
+def test_groups_of_an_unknown_claim_and_of_earlier_versions_are_known_by_their_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroups, "_ROOT", tmp_path / "groups")
+    claim = Claim(tmp_path)
+    unknown = cgroups.name_of(tmp_path, claim)
+    ours = str(owner.Process.current())
+    claim.release()
+    another = Claim(tmp_path / "another")
+    other = cgroups.name_of(tmp_path / "another", another)
+    left = [f"{unknown.replace(ours, '1-0.0')}@1", "1-0.0@1"]
+    alive = [f"{unknown}@2", f"{ours}@2", f"{other}@2", "of somebody@else"]
+    for name in left + alive:
+        (tmp_path / "groups" / "iact" / name).mkdir(parents=True)
+
+    assert sorted(cgroups.reap(tmp_path)) == sorted(left)
+    assert sorted(folder.name for folder in (tmp_path / "groups" / "iact").iterdir()) == sorted(alive)
+    another.release()
+
+
+def test_processes_of_another_namespace_are_not_killed_by_the_number_that_they_have_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel shows all of them as 0, which means our own process group."""
+    killed = []
+    monkeypatch.setattr(os, "kill", lambda number, signal: killed.append(number))
+    (tmp_path / "cgroup.procs").write_text("0\n7\n0\n", encoding="ascii")
+    cgroups.ControlGroup((tmp_path,)).kill()
+    assert killed == [7]
+
+
+def test_a_claim_is_remembered_while_something_of_it_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroups, "_ROOT", tmp_path / "groups")
+    monkeypatch.setattr(bubblewrap_host, "check", lambda: None)
+    claim = Claim(tmp_path)
+    group = tmp_path / "groups" / "iact" / f"{cgroups.name_of(tmp_path, claim)}@1"
+    still_in_use = group / "process"
+    still_in_use.mkdir(parents=True)
+    claim.abandon()
+
+    asyncio.run(BubblewrapHost(tmp_path).open())
+    assert owner.given_up(tmp_path) == [claim.name]
+    still_in_use.rmdir()
+    asyncio.run(BubblewrapHost(tmp_path).open())
+    assert owner.given_up(tmp_path) == []
+    assert not group.exists()
+
+
+def test_folders_outside_the_data_directory_are_left_alone_if_nothing_is_known_of_their_claim(
+    tmp_path: Path,
+) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "sockets"
+    known, unknown = Claim(data), Claim(tmp_path / "another")
+    for claim in (known, unknown):
+        (elsewhere / f"{claim.name}@1").mkdir(parents=True)
+    known.abandon()
+    assert reaper.reap_below(elsewhere, data) == [elsewhere / f"{known.name}@1"]
+    unknown.release()
