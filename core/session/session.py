@@ -953,9 +953,9 @@ class Session:
         return await self._distilling.distil()
 
     def follow_memory(self) -> None:
-        """Take in that the person has switched memory off or on for all sessions."""
+        """Take in that the person who calls has switched memory off or on for all sessions."""
         if self._live.failure is None:
-            self._memory.follow()
+            self._memory.follow_person()
 
     async def ask(self, text: str, *, mode: Way = "dialogue") -> Record:
         """Send a message and wait for the root's answer; the `reply` record shows how it went.

@@ -72,11 +72,23 @@ class SessionMemory:
     def follow(self) -> None:
         """Record it if the person has switched memory off or on, here or in another process. What is said meanwhile must
         not be remembered later, when journals are read again."""
+        switched = self._switched()
+        if switched is not None:
+            self._live.record(switched, "/")
+
+    def follow_person(self) -> None:
+        """The same, when the person who calls has just switched it."""
+        switched = self._switched()
+        if switched is not None:
+            self._live.record(signed(switched), "/")
+
+    def _switched(self) -> SwitchMemory | None:
+        """How the person's switch differs from the journal; None if it does not."""
         if self._memory is None:
-            return
+            return None
         value = self._memory.on
-        if value == ("person" in self._live.tree.memory_off):
-            self._live.record(signed(SwitchMemory(by="user", of="person", value=value)), "/")
+        is_news = value == ("person" in self._live.tree.memory_off)
+        return SwitchMemory(by="user", of="person", value=value) if is_news else None
 
     def _note(self, record: Record) -> None:
         """Compute the statements of an applied record, from the tree as it is now; they are passed on once the record is

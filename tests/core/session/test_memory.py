@@ -11,6 +11,7 @@ import pytest
 
 from iact.core.journal.file import read_journal
 from iact.core.records.record import Record
+from iact.core.session.person import acting
 from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.tree.memory_events import statements_in_journal
@@ -417,6 +418,25 @@ async def test_a_switch_in_another_process_is_seen_at_the_next_turn(tmp_path: Pa
         assert [one.text for one in memory.kept] == ["I prefer tea."]
         assert session.memory_off == {"person"}
         assert [one.kind for one in session.records()].count("recall") == 1
+
+
+async def test_only_what_a_person_calls_signs_that_memory_is_switched(tmp_path: Path) -> None:
+    """A turn finds that another process has switched it, in a task that began with Ada's message."""
+    memory = FakeMemory()
+    async with opened(tmp_path, lambda asked: "Noted.", memory) as it:
+        session = await it.open()
+        await session.ask("Hello.")  # a later message starts the task of its turn
+        memory.on = False
+        with acting("Ada"):
+            await session.ask("I prefer tea.")
+            await it.switch_memory(True)
+        path = session.journal
+
+    switched = [one for one in read_journal(path).records if one.fields.get("op") == "memory"]
+    assert [(one.fields["value"], one.fields.get("who", "")) for one in switched] == [
+        (False, ""),
+        (True, "Ada"),
+    ]
 
 
 def no_blobs(sha256: str) -> bytes:
