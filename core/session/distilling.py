@@ -72,32 +72,37 @@ class Distilling:
         Raises:
             ModelError: the model can't be asked.
         """
-        begun = self._live.tree.root.context.chronicle.distilled
+        messages = 0
         async with self._one_at_a_time:
             for _ in range(_QUESTIONS):
                 asked = distilling.request(self._live.tree) if self._memory.on else None
-                if asked is None or not await self._ask(asked):
+                distilled = await self._ask(asked) if asked is not None else 0
+                if not distilled:
                     break
-        return self._live.tree.root.context.chronicle.distilled - begun
+                messages += distilled
+        return messages
 
-    async def _ask(self, asked: DistillRequest) -> bool:
-        """Ask one question, and record the answer. Returns whether there was one, and it still counts."""
+    async def _ask(self, asked: DistillRequest) -> int:
+        """Ask one question, and record the answer. Returns how many messages it was about; 0 if there was no answer, or it
+        no longer counts."""
         tree = self._live.tree
         since = tree.root.context.chronicle.distilled
         size = estimate(asked.messages[0].content)
         if budget.cost_of_turn(size) > tree.root.account.left:
-            return False
+            return 0
 
         role = distilling.distiller(tree)
         model = tree.roles[role].model
         answer, usage = await self._answer(role, asked, size)
         unchanged = distilling.distiller(tree) == role and tree.roles[role].model == model
-        if not unchanged or self._live.closed or not self._memory.on:
-            return False
+        # Memory can have been switched off and on meanwhile.
+        goes_on = tree.root.context.chronicle.distilled == since
+        if not unchanged or not goes_on or self._live.closed or not self._memory.on:
+            return 0
 
         distilled = Distill(since=since, until=asked.until, role=role, model=model, usage=usage)
         await self._live.durable(self._live.record(distilled, "/", body=answer))
-        return True
+        return asked.until - since
 
     async def _answer(self, role: str, asked: DistillRequest, size: int) -> tuple[str, Tokens]:
         text = ""

@@ -26,6 +26,7 @@ from iact.core.records.session import Adopt
 from iact.core.tree import origin
 from iact.core.tree.account import Account
 from iact.core.tree.agent import Agent
+from iact.core.tree.agent_context import Chronicle
 from iact.core.tree.apply_session import take_roles, take_version
 from iact.core.tree.carried_out import CarriedOut
 from iact.core.tree.contexts import heard, show, sources_of
@@ -97,6 +98,21 @@ def _come_to_rest(tree: Tree, agent: Agent) -> None:
     agent.guards, agent.account, agent.paused, agent.directory = Guards(), Account(), False, ""
     agent.context.full_told, agent.context.told = False, None
     agent.context.lose_instances()
-    agent.labels = (agent.labels - OWN) | _FROM_ELSEWHERE
+    agent.labels = _marked(agent.labels)
     for name, value in list(agent.table.items()):
-        agent.table.define(name, replace(value, labels=(value.labels - OWN) | _FROM_ELSEWHERE))
+        agent.table.define(name, replace(value, labels=_marked(value.labels)))
+    _disown(agent.context.chronicle)
+
+
+def _disown(chronicle: Chronicle) -> None:
+    """Mark all that was said, which is the word of nobody here: so it is not distilled either, and sets no goal."""
+    for index, message in enumerate(chronicle.heard):
+        chronicle.heard[index] = replace(message, labels=_marked(message.labels), own="")
+    for index, answer in enumerate(chronicle.answers):
+        chronicle.answers[index] = replace(answer, labels=_marked(answer.labels))
+    chronicle.skip_distilling()
+
+
+def _marked(sources: Labels) -> Labels:
+    """The labels of something that came from elsewhere."""
+    return (sources - OWN) | _FROM_ELSEWHERE

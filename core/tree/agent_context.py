@@ -87,6 +87,10 @@ class Chronicle:
     distilled: int = 0
     """How many of its messages have been distilled (`core.tree.distilling`)."""
 
+    def skip_distilling(self) -> None:
+        """Count all that it has read by now as distilled."""
+        self.distilled = len(self.heard)
+
     def copy(self) -> Chronicle:
         """Return an independent copy."""
         return Chronicle(

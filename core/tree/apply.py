@@ -956,6 +956,8 @@ def _switch_memory(tree: Tree, record: Record, said: SwitchMemory) -> None:
     tree.memory_off ^= {said.of}
     fold_session.start_afresh(tree)
     if tree.remembers:
+        # What was said while it was off is not to be distilled now.
+        tree.root.context.chronicle.skip_distilling()
         return
 
     for agent in tree.agents.values():

@@ -145,6 +145,86 @@ async def test_while_memory_is_off_nobody_is_asked(tmp_path: Path) -> None:
     assert not [one for one in records if one.kind == "distill"]
 
 
+@pytest.mark.parametrize("of", ["session", "person"])
+async def test_what_was_said_while_memory_was_off_is_not_distilled_later(tmp_path: Path, of: str) -> None:
+    questions: list[str] = []
+
+    def script(asked: Asked) -> str:
+        if is_asked_to_distil(asked):
+            questions.append(asked.newest)
+            return f"1 preference: {PEANUTS}\n2 fact: Le train part à midi."
+        return "Noted."
+
+    memory = FakeMemory()
+    async with runtime(tmp_path, script, memory=memory) as opened:
+        session = await opened.open()
+        switch = session.switch_memory if of == "session" else opened.switch_memory
+        await switch(False)
+        await session.ask(PEANUTS)
+        await switch(True)
+        assert not session.can_be_distilled
+        await session.ask("Le train part à midi.")
+        assert await session.distil() == 1
+        path = session.journal
+
+    replay(path, verify=True)
+    assert "arachides" not in questions[0]
+    assert [one.text for one in memory.kept] == ["Le train part à midi."]
+
+
+async def test_an_answer_does_not_count_if_memory_was_off_since_it_was_asked_for(tmp_path: Path) -> None:
+    memory = FakeMemory()
+
+    def script(asked: Asked) -> str:
+        if not is_asked_to_distil(asked):
+            return "Noted."
+        for value in (False, True):
+            memory.on = value
+            session.follow_memory()
+        return f"1 preference: {PEANUTS}"
+
+    async with runtime(tmp_path, script, memory=memory) as opened:
+        session = await opened.open()
+        await session.ask(PEANUTS)
+        assert await session.distil() == 0
+        assert not session.can_be_distilled
+        path = session.journal
+
+    replay(path, verify=True)
+    assert memory.kept == []
+    assert "distill" not in [one.kind for one in read_journal(path).records]
+
+
+async def test_what_somebody_said_in_a_session_from_elsewhere_is_not_the_word_of_who_adopts_it(
+    tmp_path: Path,
+) -> None:
+    questions: list[str] = []
+
+    def script(asked: Asked) -> str:
+        if is_asked_to_distil(asked):
+            questions.append(asked.newest)
+            return f"1 preference: {PEANUTS}\n2 fact: Le train part à midi."
+        return "The answer from elsewhere."
+
+    async with runtime(tmp_path / "there", script) as there:
+        session = await there.open()
+        await session.ask(PEANUTS)
+        source = session.journal.parent
+
+    memory = FakeMemory()
+    async with runtime(tmp_path / "here", script, memory=memory) as here:
+        session = await here.open(await here.adopt(source))
+        assert not session.can_be_distilled
+        await session.ask("Le train part à midi.")
+        assert await session.distil() == 1
+        path = session.journal
+
+    replay(path, verify=True)
+    assert "arachides" not in questions[0]
+    assert "The answer from elsewhere" not in questions[0]
+    assert [one.text for one in memory.kept] == ["Le train part à midi."]
+
+
 async def test_an_answer_after_something_from_outside_is_not_shown(tmp_path: Path) -> None:
     """It may hold anybody's words, and what is distilled counts as the person's."""
     questions: list[str] = []
