@@ -79,7 +79,6 @@ FREE: Final = {
     "form ask.seconds": "likewise",
     "form ask.message": "what a module asked is between it and the person",
     "distill.body": "what a model found in messages counts in memory, which is not in the journal",
-    "open.memory": "whose memory a session reads counts in what it recalls, and those that say so recall nothing",
     "epoch.host": "who goes on with a session is for people",
     "control apply.force": "how the directory was written shows in what was left",
 }
