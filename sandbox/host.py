@@ -53,6 +53,14 @@ class Granted:
     permit: Permit | None = None
 
 
+def cannot_prepare(error: OSError, place: Path) -> SandboxUnavailable:
+    """What is told if something in the data directory can't be made. `place`: what, if the error doesn't name it."""
+    return SandboxUnavailable(
+        f"The sandbox can't prepare {error.filename or place} ({error.strerror}); "
+        "free some space or make the data directory writable."
+    )
+
+
 async def nobody(host: str, port: int) -> bool:
     """Permit nothing: for modules that do not belong to a session yet."""
     return False
@@ -119,10 +127,10 @@ class Host(ABC, Generic[Running]):
         self._starting: dict[Key, asyncio.Lock] = {}
         self._running: dict[Key, Running] = {}
         self._restarts: dict[tuple[str, str], Restarts] = {}
-        self._temporaries = Temporaries(self._new_temporary, self._remove_temporary)
+        self._temporaries = Temporaries(self._remove_temporary)
         self._apps = AppOrigin(self._app)
         self.pool: Pool[Running] = Pool(
-            pool, self._members, self._make, self._fresh, sessions=self._data / "sessions"
+            pool, self._members, self._make, self._new_set, sessions=self._data / "sessions"
         )
         self._closed = False
 
@@ -328,23 +336,39 @@ class Host(ABC, Generic[Running]):
             return None
         return await self._launch(ModuleStart(module, key, workspace, Granted((), {}, nobody), _unheard))
 
-    def _temporary(self, module: CatalogueModule, key: Key) -> Temporary | None:
+    async def _claimed(self) -> str:
+        """The name of this host's claim, which holds from now on.
+
+        Raises:
+            SandboxUnavailable: the data directory can't be written to.
+        """
+        try:
+            return await in_thread(lambda: self._claim.name)
+        except OSError as error:
+            raise cannot_prepare(error, self._data) from error
+
+    async def _place_of(self, suffix: str = "") -> Path:
+        """A path that nothing else has, where the reaper looks: CLAIM@NUMBER. Nothing is there yet.
+
+        Raises:
+            SandboxUnavailable: the data directory can't be written to.
+        """
+        return reaper.sockets(self._data) / f"{await self._claimed()}@{next(_NUMBERS)}{suffix}"
+
+    async def _temporary(self, module: CatalogueModule, key: Key) -> Temporary | None:
         """The temporary files that viewer and worker share; None for a module that has no viewer, and in a layer that is
         thrown away: what is written there is seen by nobody else."""
         if module.workspace != "write" or key.right == "try":
             return None
-        return self._temporaries.hold((key.session, key.name, key.whose))
-
-    def _new_temporary(self) -> Path:
-        return reaper.sockets(self._data) / f"{self._claim.name}@{next(_NUMBERS)}-tmp"
+        return self._temporaries.hold((key.session, key.name, key.whose), await self._place_of("-tmp"))
 
     @abstractmethod
     async def _remove_temporary(self, place: Path) -> None:
         """Remove shared temporary files, whether or not they were created. Must not raise."""
 
-    def _fresh(self) -> Path:
-        """The folder for the pool's next set: next to the sockets, where the reaper looks."""
-        return reaper.sockets(self._data) / f"{self._claim.name}@{next(_NUMBERS)}-set"
+    async def _new_set(self) -> Path:
+        """The folder for the pool's next set."""
+        return await self._place_of("-set")
 
     @abstractmethod
     async def _at_hand(self, module: CatalogueModule) -> bool:
@@ -370,9 +394,9 @@ class Host(ABC, Generic[Running]):
         asks = granted.permit is not None and bool(module.egress) and key.right == "work" and not key.copy
         return Given(site, program, out=bool(granted.egress) or asks)
 
-    def _new_folder(self) -> Path:
+    async def _new_folder(self) -> Path:
         """The folder for the next instance's socket."""
-        return reaper.sockets(self._data) / f"{self._claim.name}@{next(_NUMBERS)}"
+        return await self._place_of()
 
     def withdrawn(self, session: str) -> dict[str, str]:
         """The modules that are no longer started in `session`, each with the reason of its last failure."""
@@ -424,7 +448,7 @@ class Host(ABC, Generic[Running]):
             PackagesUnavailable: they are not available, or one is refused.
             SandboxUnavailable, ModuleLost: there is no sandbox for them.
         """
-        place = self._fresh()
+        place = await self._new_set()
         wheels = place / unpack_inside.WHEELS
         try:
             await in_thread(_make_folders, [wheels, place / unpack_inside.SITE])

@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import secrets
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -108,17 +109,19 @@ class Claim:
         self._data = data
         self._name = ""
         self._descriptor = -1
+        self._taking = threading.Lock()
 
     @property
     def name(self) -> str:
-        """The name of the claim, which holds from now on. Without "@". Blocks shortly when it is first used.
+        """The name of the claim, which holds from now on. Without "@". Blocks when it is first used. From any thread.
 
         Raises:
             OSError: the data directory can't be written to.
         """
-        if not self._name:
-            self._take(secrets.token_hex(16))
-        return self._name
+        with self._taking:
+            if not self._name:
+                self._take(secrets.token_hex(16))
+            return self._name
 
     def release(self) -> None:
         """Give the claim up: whatever is still there under this name may be removed by anybody. May be called twice."""

@@ -96,7 +96,7 @@ class Pool(Generic[Running]):
         size: int,
         members: Members,
         make: Make[Running],
-        folders: Callable[[], Path],
+        folders: Callable[[], Awaitable[Path]],
         *,
         sessions: Path,
     ) -> None:
@@ -213,7 +213,11 @@ class Pool(Generic[Running]):
 
     async def _prepare(self) -> Set[Running] | None:
         """Prepare a set. None if that is impossible now; the next start of the module will report the reason."""
-        made = Set[Running](self._folders())
+        try:
+            made = Set[Running](await self._folders())
+        except IactError:
+            return None
+
         complete = False
         try:
             await asyncio.to_thread(made.folder.mkdir, parents=True)

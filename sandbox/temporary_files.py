@@ -35,18 +35,17 @@ class Temporary:
 
 
 class Temporaries:
-    """All temporary files of one host. `places`: names the next; `remove`: removes what the backend created there."""
+    """All temporary files of one host. `remove`: removes what the backend created at a place."""
 
-    def __init__(self, places: Callable[[], Path], remove: Callable[[Path], Awaitable[None]]) -> None:
-        self._places = places
+    def __init__(self, remove: Callable[[Path], Awaitable[None]]) -> None:
         self._remove = remove
         self._held: dict[Owner, Temporary] = {}
 
-    def hold(self, owner: Owner) -> Temporary:
-        """The temporary files of `owner`, for one more instance, which must release them."""
+    def hold(self, owner: Owner, place: Path) -> Temporary:
+        """The temporary files of `owner`, for one more instance, which must release them. `place`: that of new ones."""
         held = self._held.get(owner)
         if held is None:
-            held = self._held[owner] = Temporary(owner, self._places(), 0, self._let_go)
+            held = self._held[owner] = Temporary(owner, place, 0, self._let_go)
         held.holders += 1
         return held
 

@@ -25,7 +25,7 @@ from iact.sandbox.bubblewrap.processes import stop_all
 from iact.sandbox.catalogue import CatalogueModule
 from iact.sandbox.egress import EgressProxy
 from iact.sandbox.health import LOG_SIZE, last_words
-from iact.sandbox.host import Given, Host, ModuleStart
+from iact.sandbox.host import Given, Host, ModuleStart, cannot_prepare
 from iact.sandbox.images import payload
 from iact.sandbox.instance import Instance
 from iact.sandbox.temporary_files import Temporary
@@ -163,8 +163,8 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         self, start: ModuleStart, given: Given, base: Path
     ) -> AsyncIterator[tuple[Jail, Path, Temporary | None, EgressProxy | None]]:
         """Start a process with its folders and its proxy. Everything is ended again if the block raises."""
-        module, folder = start.module, self._new_folder()
-        temporary = self._temporary(module, start.key)
+        module, folder = start.module, await self._new_folder()
+        temporary = await self._temporary(module, start.key)
         jail: Jail | None = None
         proxy: EgressProxy | None = None
         try:
@@ -189,10 +189,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             if temporary is not None:
                 await asyncio.shield(temporary.release())
             if isinstance(error, OSError):
-                raise SandboxUnavailable(
-                    f"The sandbox can't prepare {error.filename or folder} ({error.strerror}); "
-                    "free some space or make the data directory writable."
-                ) from error
+                raise cannot_prepare(error, folder) from error
             raise
 
     async def _make_temporary(self, shared: Temporary, bounds: limits.Limits) -> None:

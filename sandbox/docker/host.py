@@ -41,7 +41,7 @@ from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
 from iact.sandbox.docker.stdio import possible as stdio_possible
 from iact.sandbox.egress import EgressProxy, Outside
-from iact.sandbox.host import UP_WITHIN, Given, Host, ModuleStart
+from iact.sandbox.host import UP_WITHIN, Given, Host, ModuleStart, cannot_prepare
 from iact.sandbox.images.debian_root import AS_ROOT
 from iact.sandbox.instance import Instance
 from iact.sandbox.owner import Key
@@ -265,8 +265,8 @@ class DockerHost(Host[DockerInstance]):
         tuple[Container, Path, limits.Place, Temporary | None, EgressProxy | None, Stdio | None, Lease | None]
     ]:
         """Start a container with its folders and its proxy. Everything is removed again if the block raises."""
-        module, key, folder = start.module, start.key, self._new_folder()
-        temporary = self._temporary(module, key)
+        module, key, folder = start.module, start.key, await self._new_folder()
+        temporary = await self._temporary(module, key)
         container: Container | None = None
         proxy: EgressProxy | None = None
         stdio: Stdio | None = None
@@ -301,10 +301,7 @@ class DockerHost(Host[DockerInstance]):
             if isinstance(error, EngineFailure):
                 raise _engine_failed(error) from error
             if isinstance(error, OSError):
-                raise SandboxUnavailable(
-                    f"The sandbox can't prepare {error.filename or folder} ({error.strerror}); "
-                    "free some space or make the data directory writable."
-                ) from error
+                raise cannot_prepare(error, folder) from error
             raise
 
     async def _undo(

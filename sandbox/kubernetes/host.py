@@ -37,7 +37,7 @@ from iact.sandbox.docker import image
 from iact.sandbox.docker.isolation import give
 from iact.sandbox.egress import EgressProxy, Outside
 from iact.sandbox.health import LOG_LINES, LOG_SIZE, last_words
-from iact.sandbox.host import UP_WITHIN, Given, Host, ModuleStart
+from iact.sandbox.host import UP_WITHIN, Given, Host, ModuleStart, cannot_prepare
 from iact.sandbox.images.recipe import BASE
 from iact.sandbox.instance import Instance
 from iact.sandbox.kubernetes import status
@@ -210,7 +210,7 @@ class KubernetesHost(Host[PodInstance]):
 
     async def _sweep(self) -> None:
         """Remove what dead processes of this host left for this data directory."""
-        mine = {DATA: self._owner.data, HOST: label(self._owner.host)}
+        mine = {DATA: owner.data_digest(self._data), HOST: label(self._host)}
         for found in await self._api.sandboxes(mine):
             labels = found.metadata.labels
             process = owner.Process.parse(labels.get(PROCESS, ""))
@@ -244,13 +244,14 @@ class KubernetesHost(Host[PodInstance]):
         """
         if session in self._fenced:
             return
-        labels = {SESSION: label(session), DATA: self._owner.data}
+        claim = await self._claimed()
+        labels = {SESSION: label(session), DATA: owner.data_digest(self._data)}
         try:
             async with asyncio.timeout(self._coming_up):
                 while others := [
                     found for found in await self._api.sandboxes(labels)
-                    if found.metadata.labels.get(CLAIM) != self._claim.name
-                    or found.metadata.labels.get(HOST) != label(self._owner.host)
+                    if found.metadata.labels.get(CLAIM) != claim
+                    or found.metadata.labels.get(HOST) != label(self._host)
                 ]:  # fmt: skip
                     for found in others:
                         await self._api.delete_sandbox(found.metadata.name)
@@ -329,8 +330,8 @@ class KubernetesHost(Host[PodInstance]):
         self, start: ModuleStart, given: Given, reference: str
     ) -> AsyncIterator[tuple[Pod, Tunnel, Path, Temporary | None, EgressProxy | None]]:
         """Start a pod and reach it, with its folders and its proxy. Everything is removed again if the block raises."""
-        module, folder = start.module, self._new_folder()
-        temporary = self._temporary(module, start.key)
+        module, folder = start.module, await self._new_folder()
+        temporary = await self._temporary(module, start.key)
         pod: Pod | None = None
         tunnel: Tunnel | None = None
         proxy: EgressProxy | None = None
@@ -365,10 +366,7 @@ class KubernetesHost(Host[PodInstance]):
         except BaseException as error:
             await asyncio.shield(self._undo(pod, tunnel, folder, temporary, proxy))
             if isinstance(error, OSError):
-                raise SandboxUnavailable(
-                    f"The sandbox can't prepare {error.filename or folder} ({error.strerror}); "
-                    "free some space or make the data directory writable."
-                ) from error
+                raise cannot_prepare(error, folder) from error
             raise
 
     async def _undo(
@@ -507,9 +505,9 @@ class KubernetesHost(Host[PodInstance]):
             await self._api.relabel(found.pod, {SESSION: label(key.session)})
         return found
 
-    def _new_folder(self) -> Path:
+    async def _new_folder(self) -> Path:
         """Not in the data directory: some volumes that several nodes mount can't hold sockets."""
-        return _sockets(self._data) / super()._new_folder().name
+        return _sockets(self._data) / (await super()._new_folder()).name
 
     async def _make_temporary(self, shared: Temporary, place: limits.Place) -> None:
         """Create the folder on the volume for temporary files that two pods share."""

@@ -50,16 +50,18 @@ class Layer:
 
         # Where the reaper looks for what a killed process left. The name is unique, because an instance is known by it.
         self._claim = owner.Claim(data)
-        self._store = reaper.sockets(data) / f"{self._claim.name}@layer-{next(_NUMBERS)}"
+        try:
+            claim = self._claim.name
+        except OSError as error:
+            raise _not_made(folder, data, error) from error
+        self._store = reaper.sockets(data) / f"{claim}@layer-{next(_NUMBERS)}"
         self._layers = mounting.Layers(found, self._store, self._store.name)
         self._owner = -1
         try:
             self._mount()
         except OSError as error:
             self.close()
-            raise WorkspaceError(
-                f"A layer over {folder} can't be made ({error.strerror}); make sure that {data} is writable."
-            ) from error
+            raise _not_made(folder, data, error) from error
         except BaseException:
             self.close()
             raise
@@ -125,6 +127,12 @@ class Layer:
         with suppress(OSError):
             socket_folder.remove(self._store)
         self._claim.release()
+
+
+def _not_made(folder: Path, data: Path, error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        f"A layer over {folder} can't be made ({error.strerror}); make sure that {data} is writable."
+    )
 
 
 def _content(status: os.stat_result) -> Hashable:

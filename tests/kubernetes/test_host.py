@@ -351,7 +351,9 @@ def test_what_the_cluster_refuses_is_said_with_the_remedy_and_leaves_nothing(
         with pytest.raises(SandboxUnavailable, match=match):
             await start(host, workspace)
         await host.close()
-        assert not [each for each in host._new_folder().parent.glob("*") if not each.name.endswith("-tmp")]
+        assert not [
+            each for each in (await host._new_folder()).parent.glob("*") if not each.name.endswith("-tmp")
+        ]
 
     async def run() -> None:
         for verb, resource in (
@@ -625,7 +627,7 @@ def test_a_folder_that_others_made_for_its_sockets_is_not_used(
     """All users of a machine can make a folder of that name beside ours."""
 
     async def run() -> None:
-        place = host._new_folder().parent
+        place = (await host._new_folder()).parent
         place.mkdir(exist_ok=True)
         place.chmod(0o777)
         with pytest.raises(SandboxUnavailable, match="it is not ours alone"):

@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 import errno
 import fcntl
+import itertools
 import os
+import secrets
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from iact.sandbox import BubblewrapHost, owner, reaper
+from iact.core.errors import SandboxUnavailable, WorkspaceError
+from iact.sandbox import BubblewrapHost, DockerHost, owner, reaper
 from iact.sandbox.bubblewrap import cgroups
 from iact.sandbox.bubblewrap import host as bubblewrap_host
+from iact.sandbox.live.layer import Layer
 from iact.sandbox.owner import Claim
+from tests.sandbox.inside import hosting
 
 _HOLDING = """
 import sys
@@ -50,6 +58,73 @@ def test_a_claim_holds_until_it_is_released(tmp_path: Path) -> None:
     claim.release()
     assert owner.holds(tmp_path, claim.name) is None
     assert not list((tmp_path / owner.CLAIMS).iterdir())
+
+
+def test_two_threads_take_one_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2)
+    names = itertools.count()
+
+    def name(size: int) -> str:
+        with suppress(threading.BrokenBarrierError):  # as it should be: the other doesn't come
+            both.wait(timeout=0.3)
+        return f"{next(names):032x}"
+
+    monkeypatch.setattr(secrets, "token_hex", name)
+    claim = Claim(tmp_path)
+    with ThreadPoolExecutor(2) as threads:
+        taken = [threads.submit(lambda: claim.name) for _ in range(2)]
+    assert {each.result() for each in taken} == {claim.name}
+    assert [file.name for file in (tmp_path / owner.CLAIMS).iterdir()] == [claim.name]
+    claim.release()
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
+    """A data directory in which nothing can be claimed. Returns the threads that tried."""
+    tried = []
+
+    def take(claim: Claim, name: str) -> None:
+        tried.append(threading.current_thread())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Claim, "_take", take)
+    return tried
+
+
+def test_where_nothing_can_be_claimed_no_module_starts_and_the_reason_is_told(
+    tmp_path: Path, full: list[threading.Thread]
+) -> None:
+    async def scenario() -> None:
+        async with hosting(tmp_path) as host:
+            with pytest.raises(SandboxUnavailable, match=r"No space left on device.*free some space"):
+                await host.start("shell", session="s", workspace=tmp_path, report=print)
+
+    asyncio.run(scenario())
+    assert full
+    assert threading.main_thread() not in full, "files are not written on the event loop"
+
+
+def test_where_nothing_can_be_claimed_the_pool_stays_empty(
+    tmp_path: Path, full: list[threading.Thread]
+) -> None:
+    async def scenario() -> None:
+        host = DockerHost(tmp_path, pool=1)
+        host.pool.fill()
+        assert host.pool._filling is not None
+        await host.pool._filling
+        assert full
+        assert host.pool.ready == 0
+        await host.close()
+
+    asyncio.run(scenario())
+
+
+def test_where_nothing_can_be_claimed_there_is_no_layer_and_the_reason_is_told(
+    tmp_path: Path, full: list[threading.Thread]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(WorkspaceError, match=r"No space left on device.*make sure that"):
+        Layer(tmp_path / "folder", tmp_path / "data")
 
 
 def test_what_is_abandoned_is_known_as_given_up(tmp_path: Path) -> None:
