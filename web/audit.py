@@ -54,7 +54,7 @@ def _reasons(asked: ClearanceAsk) -> Iterator[str]:
     if asked.rule == "clearance":
         yield f"Your policy asks before each {asked.function}."
     else:
-        yield in_words(asked.reason)
+        yield in_words(asked.rule, asked.impact, asked.reason)
     # Imported here because a process that only renders has no use for a parser of shell scripts.
     from iact.core.session.verdict import effects_of
 

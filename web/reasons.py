@@ -9,9 +9,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TOUCHED: Final = re.compile(r"impact ([\d.]+) and (?:is|are) touched by (.+)\.", re.S)
-_BEYOND: Final = re.compile(r"changes have impact ([\d.]+), and ")
-_CHANGES: Final = re.compile(r"\w+ changes ")
+from iact.core.records.calls import Held
+
+_NAMES: Final = r"[^\s,]+(?:, [^\s,]+)*(?: and \d+ more)?"
+"""Labels as the gate lists them. Sentences that quote a path or an argument of an agent have other words behind it."""
+_TOUCHED: Final = re.compile(
+    r"The (call has|changes have) impact \S+ and (?:is|are) touched by (" + _NAMES + r")\."
+)
 
 
 def impact_words(impact: float) -> str:
@@ -21,21 +25,24 @@ def impact_words(impact: float) -> str:
     return "changes files" if impact > 0 else "only reads"
 
 
-def in_words(reason: str) -> str:
-    """A reason of the gate without its numbers; other sentences as they are."""
-    beyond = _BEYOND.search(reason)
-    if beyond is not None:
-        if float(beyond[1]) >= 2:
+def in_words(held: Held, impact: float, reason: str) -> str:
+    """A reason of the gate without its numbers; other sentences as they are.
+
+    `held`: what holds the call or the changes. `impact`: the call's, or the highest of the changes that wait together.
+    """
+    if held == "impact":
+        if impact >= 2:
             return "Overwriting and deleting needs your OK."
         return "Changing files needs your OK."
 
-    touched = _TOUCHED.search(reason)
+    # Only a whole sentence: a path within another one can have any words.
+    touched = _TOUCHED.fullmatch(reason) if held == "provenance" else None
     if touched is None:
         return reason
 
     names = touched[2]
-    if _CHANGES.match(reason):
+    if touched[1] == "changes have":
         return f"The agents that made these changes have read {names}, so they need your OK."
-    if float(touched[1]) >= 2:
+    if impact >= 2:
         return f"It destroys or sends data out, and text from {names} may be behind it."
     return f"It changes something, and text from {names} may be behind it."

@@ -27,7 +27,7 @@ async def list_pending(client: ReviewClient, message: requests.ListPending) -> a
     # Only the first page checks the directory again.
     rows = await session.effects.rows(fresh=message.start == 0 and message.count > 0)
     some = rows[message.start : message.start + message.count]
-    shown: list[PendingRow] = [{**row, "reason": in_words(row["reason"])} for row in some]
+    shown = _in_words(rows, some)
     whole = together(row["digest"] for row in rows)
     return {"total": len(rows), "at": session.view.record, "digest": whole, "list": shown}
 
@@ -65,6 +65,20 @@ async def drop(client: ReviewClient, message: requests.Drop) -> answers.Settled:
     """Carry out `drop`."""
     session = client.watched()
     return _settled(await session.effects.drop(message.paths, since=message.at, seen=_seen(message)))
+
+
+def _in_words(rows: Sequence[PendingRow], some: Sequence[PendingRow]) -> list[PendingRow]:
+    """Some of the rows, with the reasons that people read."""
+    # Changes that one record reports are held together, by the worst of them.
+    highest: dict[int, float] = {}
+    for row in rows:
+        highest[row["n"]] = max(row["impact"], highest.get(row["n"], 0))
+
+    shown: list[PendingRow] = []
+    for row in some:
+        reason = in_words(row["held"], highest[row["n"]], row["reason"])
+        shown.append({**row, "reason": reason})
+    return shown
 
 
 def _seen(message: requests.Apply | requests.Drop) -> SeenChanges | None:

@@ -27,7 +27,7 @@ def waiting() -> FakeSession:
             effect,
             7,
             "impact",
-            "The changes have impact 2.",
+            "The changes have impact 2, and the intent of /coder is 1.",
             (3,),
             ("/coder",),
             frozenset({"tool:web.fetch"}),
@@ -52,8 +52,10 @@ def test_what_waits_comes_in_pages_with_all_that_a_person_decides_by() -> None:
             assert [row["path"] for row in [*rows, *rest["list"]]] == ["a", "b", "c"]
             assert (page["total"], rows[0]["from"], rest["list"][0]["to"]) == (3, "c", "a")
             assert rows[1]["conflict"] is True
+            # What adds a file waits with what deletes one, for the same reason.
+            assert rows[0]["reason"] == rows[1]["reason"]
             assert {name: rows[1][name] for name in ("impact", "why", "held", "reason", "n", "agents", "labels")} == {
-                "impact": 2, "why": "It does something.", "held": "impact", "reason": "The changes have impact 2.",
+                "impact": 2, "why": "It does something.", "held": "impact", "reason": "Overwriting and deleting needs your OK.",
                 "n": 7, "agents": ["/coder"], "labels": ["tool:web.fetch"],
             }  # fmt: skip
 
