@@ -23,11 +23,11 @@ from tests.web.test_page import stage
 REPLY = """\
 # Two cities
 
-Some **bold** text
+Some **bold** text 🎉🎉
 goes on, with a [link](https://example.org/x).
 
 - one
-- two
+- two 🧭
 
   a paragraph of the second
 - [ ] three
@@ -147,6 +147,10 @@ def test_a_long_draft_is_formatted_in_a_process_of_its_own() -> None:
     assert draft_html(None).open == ""
 
 
+def test_it_is_counted_in_characters() -> None:
+    assert formatted("# 🎉🎉\nOn", looks_like_action, {}).closed == len("# 🎉🎉\n") == 5
+
+
 async def shown(page: Page) -> str:
     return await page.locator(".entry.draft .entry-body").inner_html()
 
@@ -191,5 +195,30 @@ def test_a_reply_that_begins_again_is_shown_from_its_beginning() -> None:
             session.emit(Delta("/", "A **second** one", restart=True))
             await expect(draft.locator("strong")).to_have_text("second")
             await expect(draft).to_have_text("A second one")
+
+    SHARED.run(test)
+
+
+def test_a_character_is_never_sent_in_halves() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        session.append("say", body="Go.")
+        session.show(node("/", "thinking"))
+        async with stage(session) as scene:
+            page = await scene.page("s")
+            asked = await page.evaluate(
+                """async () => {
+                    const { Draft } = await import("/static/js/dialogue/draft.js");
+                    const asked = [];
+                    const parent = document.body.appendChild(document.createElement("div"));
+                    const draft = new Draft(parent, "/", async (agent, text) => {
+                        asked.push(text);
+                        return { closed: 0, html: "", open: "<p>open</p>" };
+                    });
+                    draft.show(`a${"🎉".repeat(9000)}`);
+                    return asked.map((text) => [text.length, text.isWellFormed()]);
+                }"""
+            )
+            assert asked == [[15_999, True]]
 
     SHARED.run(test)

@@ -4,6 +4,7 @@
 import { el, insert, setText, visible } from "../base/dom.js";
 import { t } from "../base/language.js";
 
+/** `closed` counts characters, as the server does; a string's own length counts some of them twice. */
 /** @typedef {{closed: number, html: string, open: string}} Formatted */
 /** @typedef {(agent: string, text: string) => Promise<Formatted>} Format */
 
@@ -74,7 +75,7 @@ export class Draft {
   }
 
   async #ask() {
-    const text = this.#text.slice(this.#done, this.#done + LONGEST);
+    const text = pieceOf(this.#text, this.#done);
     const more = this.#text.length - this.#done - this.#open > 0;
     if (this.#asking || this.#plain || !more || !text.trim() || openFence(text) !== null) return;
     this.#asking = true;
@@ -95,22 +96,38 @@ export class Draft {
 
   /** @param {string} text what was asked about @param {Formatted} made */
   #took(text, { closed, html, open }) {
-    this.#plain = !closed && (!open || text.length === LONGEST);
+    this.#plain = !closed && (!open || text.length >= LONGEST - 1);
     if (this.#plain) return;
+    const finished = lengthOf(text, closed);
     this.#tail.remove();
     for (const node of this.#rest) node.remove();
     insert(this.parent, html);
-    this.#done += closed;
+    this.#done += finished;
     const before = this.parent.childNodes.length;
     this.#open = 0;
-    if (open && openFence(text.slice(closed)) === null) {
+    if (open && openFence(text.slice(finished)) === null) {
       insert(this.parent, open);
-      this.#open = text.length - closed;
+      this.#open = text.length - finished;
     }
     this.#rest = [...this.parent.childNodes].slice(before);
     if (this.#open) lastBlock(this.parent).append(this.#tail);
     this.#showRest();
   }
+}
+
+/** The next part of a text that is formatted at once. @param {string} text @param {number} from */
+function pieceOf(text, from) {
+  const end = from + LONGEST;
+  // Half a character can't be sent.
+  const isWithinACharacter = (text.codePointAt(end - 1) ?? 0) > 0xffff;
+  return text.slice(from, isWithinACharacter ? end - 1 : end);
+}
+
+/** The length, as of a string, of a text's first characters. @param {string} text @param {number} characters */
+function lengthOf(text, characters) {
+  let length = 0;
+  for (let left = characters; left > 0; left--) length += (text.codePointAt(length) ?? 0) > 0xffff ? 2 : 1;
+  return length;
 }
 
 /**
