@@ -1,7 +1,7 @@
 """Decides whether a JSON Schema written by a hostile party can safely be evaluated.
 
-Validating arguments must take bounded time: no reference leaves the schema, forms a cycle or multiplies, and no regular
-expression runs here.
+Validating arguments must take bounded time: no reference leaves the schema, forms a cycle or multiplies, no regular
+expression runs here, and no keyword is evaluated that takes more than one pass over a value.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ _SCHEMA_DEPTH: Final = 24
 _SCHEMA_NODES: Final = 2000
 _REFUSED: Final = frozenset(
     {"pattern", "patternProperties", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
-     "$vocabulary", "id"}
+     "$vocabulary", "id", "unevaluatedProperties", "unevaluatedItems", "uniqueItems"}
 )  # fmt: skip
+"""The keywords that are not evaluated. `unevaluated…` evaluates each schema inside it anew at every level, so its cost
+doubles with the depth; `uniqueItems` compares every item with every other."""
 _NAMED: Final = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
 """Keywords whose value maps free names to schemas."""
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})

@@ -22,6 +22,7 @@ _MOST: Final = 1000
 _REFUSED: Final = frozenset({
     "pattern", "patternProperties", "$schema", "$id", "id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$comment",
     "$recursiveRef", "$recursiveAnchor", "$vocabulary", "$defs", "definitions", "dependentSchemas", "title", "$ref",
+    "unevaluatedProperties", "unevaluatedItems", "uniqueItems",
 })  # fmt: skip
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
 """Keywords whose value is data, not a schema."""
