@@ -193,8 +193,8 @@ class ClientAnswer:
     """The question's record."""
     seen: str
     """The digest of the question as the client was shown it."""
-    said: str
-    """A word or JSON."""
+    said: str | None
+    """A word or JSON; None is a no, also where any words are an answer."""
 
 
 async def answer(session: Session, given: Sequence[ClientAnswer]) -> Record:
@@ -258,12 +258,15 @@ def is_verdict(said: str) -> bool:
     return True
 
 
-def _decision(question: Record | None, said: str) -> _Decision:
+def _decision(question: Record | None, said: str | None) -> _Decision:
     """What a client's answer to a question means.
 
     Raises:
         UsageError: it is neither a yes nor a no.
     """
+    if said is None:
+        return _Decision(False)
+
     if question is not None and called_tool(question) is not None:
         return _Decision(True, values={RESULT.name: said})
     if is_in_words(question) and not said.lstrip().startswith("{"):
@@ -304,10 +307,11 @@ async def unattended(exchange: Exchange) -> int:
     denied: set[int] = set()
     async for _ in exchange:
         for question in exchange.questions.waiting:
-            if question.n not in denied:
+            if question.n in denied:
+                continue
+            with suppress(IactError):  # it was settled in the meantime
+                await answer(exchange.session, [ClientAnswer(question.n, "", None)])
                 denied.add(question.n)
-                with suppress(IactError):  # it was settled in the meantime
-                    await answer(exchange.session, [ClientAnswer(question.n, "", "deny")])
     return len(denied)
 
 

@@ -62,11 +62,12 @@ async def answer(session: Session, message: Message, waiting: Sequence[Record]) 
             if not isinstance(number, float) or all(one.n != number for one in waiting):
                 raise UsageError(_AS_DATA)
             seen = digest if isinstance(digest, str) else ""
-            given.append(conversation.ClientAnswer(int(number), seen, json.dumps(told)))
+            given.append(conversation.ClientAnswer(int(number), seen, _unless_no(json.dumps(told))))
         elif said := _words(part):
             if len(waiting) != 1:
                 raise UsageError(f"Several questions wait. {_AS_DATA}")
-            given.append(conversation.ClientAnswer(waiting[0].n, *_digest_and_word(said)))
+            seen, word = _digest_and_word(said)
+            given.append(conversation.ClientAnswer(waiting[0].n, seen, _unless_no(word)))
     if not given:
         raise UsageError('The answer to a question is "allow" with its digest, or "deny".')
     await conversation.answer(session, given)
@@ -84,6 +85,19 @@ def _digest_and_word(said: str) -> tuple[str, str]:
         return "", said
     seen = told.get("digest") if isinstance(told, dict) else None
     return seen if isinstance(seen, str) else "", said
+
+
+def _unless_no(said: str) -> str | None:
+    """An answer as it was given; None if it is this protocol's no, which no question takes for its answer in words."""
+    if said == "deny":
+        return None
+
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        return said
+    refuses = isinstance(told, dict) and told.get("allow") is False
+    return None if refuses else said
 
 
 def _words(part: Part) -> str:

@@ -139,15 +139,19 @@ def results(given: RunAgentInput) -> list[tuple[str, int, str]]:
     return found[::-1]
 
 
-def answers(entries: Sequence[ResumeEntry]) -> list[tuple[str, str]]:
+def answers(entries: Sequence[ResumeEntry]) -> list[tuple[str, str | None]]:
     """The answers to interrupts as answers to a session's questions, each with the interrupt's id. An abandoned one is a no."""
-    found = []
+    found: list[tuple[str, str | None]] = []
     for one in entries:
+        if one.status != "resolved":
+            found.append((one.interrupt_id[:190], None))
+            continue
+
         payload = one.payload
         if isinstance(payload, dict) and isinstance(payload.get("approved"), bool) and "allow" not in payload:
             payload = {**payload, "allow": payload["approved"]}
         word = payload if isinstance(payload, str) else json.dumps(payload)
-        found.append((one.interrupt_id[:190], word[:100_000] if one.status == "resolved" else "deny"))
+        found.append((one.interrupt_id[:190], word[:100_000]))
     return found
 
 

@@ -39,9 +39,9 @@ async def deny(
         if held_for_a_person(session.state, question):
             held.append(question)
             continue
-        denied.append(question)
         with suppress(IactError):  # it was answered elsewhere in the meantime
-            await answer(session, [ClientAnswer(question.n, "", '{"allow": false}')])
+            await answer(session, [ClientAnswer(question.n, "", None)])
+            denied.append(question)
     return denied, held
 
 

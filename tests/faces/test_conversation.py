@@ -6,16 +6,23 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from a2a.types import Message, Part
+from ag_ui.core import ResumeEntry
 
 from iact.core import Session
 from iact.core.errors import IactError, UsageError
+from iact.core.records.forms import FormAnswer
 from iact.core.records.record import Record
 from iact.core.session.consent import question_digest
 from iact.core.session.events import Delta, Event, RecordAppended
+from iact.faces.a2a.said import answer as from_agent
+from iact.faces.ag_ui import heard
 from iact.faces.conversation import ClientAnswer, Exchange, answer, say, turn_of, unattended
+from tests.core.session import plan_scenes
 from tests.core.session.fakes import World, replies, runtime
 from tests.core.session.test_clearance import ASKS, ONE
 from tests.core.session.test_forms import asks, question
+from tests.core.session.test_plans import PAINTER
 
 
 async def answered(session: Session, exchange: Exchange, allow: bool) -> tuple[list[Record], str]:
@@ -90,6 +97,46 @@ async def test_where_nobody_is_there_a_module_is_told_no(tmp_path: Path) -> None
         session = await opened.open(intent=1)
         assert await unattended(await say(session, "Go.")) == 1
     assert [text for _, _, text in world.done] == ["decline {}"]
+
+
+SHOWS = '```FRONTEND tool=show\n{"place": "Oslo"}\n```'
+
+
+async def test_where_nobody_is_there_no_tool_of_a_front_end_is_said_to_have_run(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies({"/": [SHOWS, "Done."]})) as opened:
+        session = await opened.open(intent=1)
+        said = await session.say("Go.", tools=["show"])
+        assert await unattended(Exchange(session, said)) == 1
+        (decided,) = [one for one in session.records() if isinstance(one.content, FormAnswer)]
+        assert (decided.text("decision"), decided.text("by")) == ("decline", "user")
+
+
+async def test_where_nobody_is_there_an_agents_question_is_not_answered(tmp_path: Path) -> None:
+    """Its answer is whatever a person says, so a no that is a word would be that person's answer."""
+    answers = {"A helper asks something": '{"ask_person": true}', "A step failed.": "{}", "Plan the": "no"}
+    async with plan_scenes.runtime(tmp_path, replies(PAINTER), answers=answers) as opened:
+        session = await opened.open()
+        assert await unattended(await say(session, "Go.")) == 1
+        (decided,) = [one for one in session.records() if isinstance(one.content, FormAnswer)]
+        assert (decided.text("decision"), decided.text("by")) == ("decline", "user")
+
+
+@pytest.mark.parametrize("no", ["deny", '{"allow": false}'])
+async def test_the_no_of_an_agents_client_is_the_answer_of_nobody(tmp_path: Path, no: str) -> None:
+    """A2A has one word for no, also for what takes any words."""
+    async with runtime(tmp_path, replies({"/": [SHOWS, "Done."]})) as opened:
+        session = await opened.open(intent=1)
+        said = await session.say("Go.", tools=["show"])
+        asked = session.records(await question(session) - 1)[0]
+        await from_agent(session, Message(parts=[Part(text=no)]), [asked])
+        await session.answer(said.n)
+        (decided,) = [one for one in session.records() if isinstance(one.content, FormAnswer)]
+        assert decided.text("decision") == "decline"
+
+
+def test_an_interrupt_that_its_front_end_leaves_is_a_no() -> None:
+    left = ResumeEntry(interrupt_id="call_s_1_0123456789abcdef", status="cancelled")
+    assert heard.answers([left]) == [(left.interrupt_id, None)]
 
 
 async def test_a_second_exchange_begins_behind_the_first(tmp_path: Path) -> None:
