@@ -23,8 +23,8 @@ _REFUSED: Final = frozenset(
     {"pattern", "patternProperties", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
      "$vocabulary", "id", "unevaluatedProperties", "unevaluatedItems", "uniqueItems"}
 )  # fmt: skip
-"""The keywords that are not evaluated. `unevaluated…` evaluates each schema inside it anew at every level, so its cost
-doubles with the depth; `uniqueItems` compares every item with every other."""
+"""The keywords that are not evaluated. `unevaluatedProperties` and `unevaluatedItems` evaluate the schemas inside them
+again at every level, so their cost doubles with the depth; `uniqueItems` compares every item with every other."""
 _NAMED: Final = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
 """Keywords whose value maps free names to schemas."""
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
