@@ -44,7 +44,7 @@ def main(place: str, command: list[str]) -> int:
     while True:
         ready, _, _ = select.select([lease.fileno(), woken], [], [])
         if lease.fileno() in ready and not still_held(lease):
-            print("The program that started this container is gone, so the container ends.", file=sys.stderr)
+            # Without a word: the module may have filled the pipe of its output, and nobody is there to read it.
             return _ENDED
         if woken in ready:
             for number in os.read(woken, 4096):
@@ -70,6 +70,8 @@ def lent(place: str, woken: int) -> socket.socket | None:
         listening.bind(place)
         listening.listen(1)
         ready, _, _ = select.select([listening.fileno(), woken], [], [], WAITS)
+        if not ready:
+            print(f"No program took the lease of this container within {WAITS:.0f} seconds.", file=sys.stderr)
         if ready != [listening.fileno()]:
             return None
         lease, _ = listening.accept()

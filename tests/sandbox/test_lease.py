@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import docker
@@ -17,7 +19,7 @@ from requests.exceptions import ReadTimeout
 
 from iact.core.errors import SandboxUnavailable
 from iact.sandbox import DockerHost, leftovers, owner, reaper
-from iact.sandbox.docker import lease, refused, removal
+from iact.sandbox.docker import first_process, lease, refused, removal, state
 from iact.sandbox.docker.image import ensure
 from tests.sandbox.calling import shell, until
 from tests.sandbox.conftest import sweep
@@ -96,9 +98,37 @@ def test_a_module_never_runs_without_a_lease(
     try:
         made.start()
         assert made.wait(timeout=60)["StatusCode"] == 143
-        assert made.logs() == b""
+        assert b"ran" not in made.logs()
+        assert "No program took the lease of this container" in str(state.why_ended(made, "shell"))
     finally:
         made.remove(force=True)
+
+
+def test_the_first_process_ends_though_its_output_is_full(tmp_path: Path) -> None:
+    """The module fills it: then a word about the end would wait until somebody reads."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while os.write(writing, bytes(4096)):
+            pass
+    os.set_blocking(writing, True)
+
+    place = str(tmp_path / "lease")
+    command = [sys.executable, "-I", "-S", first_process.__file__, place, "cat"]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writing, stderr=writing) as process,
+        socket.socket(socket.AF_UNIX) as ours,
+    ):
+        while ours.connect_ex(place):
+            assert process.poll() is None
+        assert ours.recv(1) == first_process.TAKEN
+        ours.close()
+        try:
+            assert process.wait(timeout=20) == 143
+        finally:
+            process.kill()
+    os.close(reading)
+    os.close(writing)
 
 
 def test_what_the_engine_refuses_is_tried_again(
