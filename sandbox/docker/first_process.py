@@ -1,10 +1,11 @@
 """The first process of a module's container: it ends the container when its owner is gone. Run by `python3 -c`.
 
 The owner connects to a socket that this process listens on, and keeps the connection for as long as the container may
-run: its lease. However the owner ends, its kernel closes the connection. The module is started only once there is a
-lease, so that it can't take one in place of the owner. It can't stop or kill this process either, because the first
-process of a PID namespace gets no such signal from inside. When this process ends, the kernel kills everything in the
-container.
+run: its lease. However the owner ends, its kernel closes the connection. Where the engine shares no sockets, the lease
+is this process's standard input, which the engine closes with its connection to the owner. The module is started only
+once there is a lease, so that it can't take one in place of the owner. It can't stop or kill this process either,
+because the first process of a PID namespace gets no such signal from inside. When this process ends, the kernel kills
+everything in the container.
 
 Apart from that it does what every first process has to: it passes signals on, reaps orphans, and ends with the status
 of its child. It imports nothing that is slow to load.
@@ -20,7 +21,9 @@ import sys
 WAITS = 10.0
 """Seconds for the owner to take the lease."""
 TAKEN = b"+"
-"""Tells the owner that it has the lease."""
+"""Tells the owner that it has the lease; or tells this process so, where the lease is its standard input."""
+INPUT = "-"
+"""In place of the socket: the lease is the standard input."""
 _ENDED = 128 + signal.SIGTERM
 """The status of a container that was ended, because nobody holds a lease on it."""
 _NOT_STARTED = 127
@@ -29,7 +32,10 @@ _PR_SET_DUMPABLE = 4
 
 
 def main(place: str, command: list[str]) -> int:
-    """Run `command` while somebody holds the lease at the socket `place`; return the status of the container."""
+    """Run `command` while somebody holds the lease at `place`; return the status of the container.
+
+    `place`: the path of a socket, or `INPUT`.
+    """
     hide()
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -37,13 +43,13 @@ def main(place: str, command: list[str]) -> int:
     for handled in (*_PASSED_ON, signal.SIGCHLD):
         signal.signal(handled, lambda number, frame: None)  # which number it was, is read from the pipe
 
-    lease = lent(place, woken)
+    lease = lent_as_input(woken) if place == INPUT else lent(place, woken)
     if lease is None:
         return _ENDED
     child = started(command)
     while True:
-        ready, _, _ = select.select([lease.fileno(), woken], [], [])
-        if lease.fileno() in ready and not still_held(lease):
+        ready, _, _ = select.select([lease, woken], [], [])
+        if lease in ready and not still_held(lease):
             # Without a word: the module may have filled the pipe of its output, and nobody is there to read it.
             return _ENDED
         if woken in ready:
@@ -64,15 +70,12 @@ def hide() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def lent(place: str, woken: int) -> socket.socket | None:
+def lent(place: str, woken: int) -> int | None:
     """Wait for the lease. None: nobody took it in time, or the container is to end."""
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(place)
         listening.listen(1)
-        ready, _, _ = select.select([listening.fileno(), woken], [], [], WAITS)
-        if not ready:
-            print(f"No program took the lease of this container within {WAITS:.0f} seconds.", file=sys.stderr)
-        if ready != [listening.fileno()]:
+        if not taken(listening.fileno(), woken):
             return None
         lease, _ = listening.accept()
     with contextlib.suppress(OSError):
@@ -80,13 +83,34 @@ def lent(place: str, woken: int) -> socket.socket | None:
     with contextlib.suppress(OSError):
         lease.sendall(TAKEN)
     lease.setblocking(False)
+    return lease.detach()
+
+
+def lent_as_input(woken: int) -> int | None:
+    """Likewise, where the lease is the standard input, which nothing else gets from here on."""
+    lease = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+    if not taken(lease, woken) or os.read(lease, len(TAKEN)) != TAKEN:
+        return None
+    os.set_blocking(lease, False)
     return lease
 
 
-def still_held(lease: socket.socket) -> bool:
+def taken(place: int, woken: int) -> bool:
+    """Wait until somebody is heard at the descriptor `place`. False: nobody in time, or the container is to end."""
+    ready, _, _ = select.select([place, woken], [], [], WAITS)
+    if not ready:
+        print(f"No program took the lease of this container within {WAITS:.0f} seconds.", file=sys.stderr)
+    return ready == [place]
+
+
+def still_held(lease: int) -> bool:
     """Whether the owner still has its end. What it sends means nothing."""
     try:
-        return lease.recv(4096) != b""
+        return os.read(lease, 4096) != b""
     except BlockingIOError:
         return True
     except OSError:

@@ -27,7 +27,7 @@ from iact.sandbox.catalogue import CatalogueModule
 from iact.sandbox.docker import image, isolation, options, user_image
 from iact.sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
 from iact.sandbox.docker.layer import ImageLayers, LayerWatch
-from iact.sandbox.docker.lease import Lease, held_by, take
+from iact.sandbox.docker.lease import Lease, held_by, take, take_input
 from iact.sandbox.docker.reaper import reap
 from iact.sandbox.docker.refused import RefusedRemovals
 from iact.sandbox.docker.removal import (
@@ -283,9 +283,11 @@ class DockerHost(Host[DockerInstance]):
             if module.trusted.apps:
                 await self._apps.open()
             container = await in_thread(self._create, client, module, key, folder.name, place, reference)
+            if not module.system and not place.shares_sockets:
+                lease = await take_input(container)
             await in_thread(container.start)
-            if not module.system:
-                lease = await self._leased(container, folder, place, module.name)
+            if not module.system and place.shares_sockets:
+                lease = await self._leased(container, folder, module.name)
             if not place.shares_sockets:
                 stdio = Stdio(container, folder)
                 await stdio.open()
@@ -321,11 +323,10 @@ class DockerHost(Host[DockerInstance]):
         if not await remove(container, folder, let_end=lease.close if lease else _nothing):
             self._refused.container(str(container.id))
 
-    async def _leased(self, container: Container, folder: Path, place: limits.Place, name: str) -> Lease:
+    async def _leased(self, container: Container, folder: Path, name: str) -> Lease:
         return await take(
-            container, folder, shares_sockets=place.shares_sockets, within=self._patience,
-            why_ended=lambda: in_thread(why_ended, container, name),
-        )  # fmt: skip
+            folder, within=self._patience, why_ended=lambda: in_thread(why_ended, container, name)
+        )
 
     def _create(
         self,
@@ -343,7 +344,7 @@ class DockerHost(Host[DockerInstance]):
         if place.root:
             served = ["/bin/sh", "-c", AS_ROOT, "sh", *served]
         if not module.system:
-            served = held_by(served)
+            served = held_by(served, shares_sockets=place.shares_sockets)
         program, *arguments = served
         bounds = self._isolation.bounds(self._bounds_of(module))
         confined = options.host_options(
@@ -361,6 +362,7 @@ class DockerHost(Host[DockerInstance]):
                 arguments,
                 entrypoint=[program],  # an image supplied by a person may have its own
                 name=name,
+                stdin_open=not module.system and not place.shares_sockets,
                 labels=owner.labels(self._claim.name, key, start, data=self._data),
                 host_config=host_config,
                 **options.options(place, self._environment(module, place)),

@@ -13,10 +13,10 @@ from typing import Final
 
 from docker.models.containers import Container
 
-from iact.core.errors import ModuleLost
+from iact.core.errors import ModuleLost, SandboxUnavailable
 from iact.sandbox import socket_folder
 from iact.sandbox.docker import stdio
-from iact.sandbox.docker.first_process import TAKEN
+from iact.sandbox.docker.first_process import INPUT, TAKEN
 from iact.sandbox.limits import SOCKET_FOLDER
 
 _NAME: Final = "lease.sock"
@@ -28,9 +28,13 @@ _LOOKS_FOR_THE_END: Final = 25
 Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-def held_by(command: Sequence[str]) -> list[str]:
-    """The command line that runs `command` in a container while this process holds its lease."""
-    return ["python3", "-I", "-S", "-c", _source(), f"{SOCKET_FOLDER}/{_NAME}", *command]
+def held_by(command: Sequence[str], *, shares_sockets: bool) -> list[str]:
+    """The command line that runs `command` in a container while this process holds its lease.
+
+    Where no sockets are shared, the container needs an open standard input; see `take_input`.
+    """
+    place = f"{SOCKET_FOLDER}/{_NAME}" if shares_sockets else INPUT
+    return ["python3", "-I", "-S", "-c", _source(), place, *command]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,7 @@ class Lease:
         self.writer.close()
 
 
-async def take(
-    container: Container,
-    folder: Path,
-    *,
-    shares_sockets: bool,
-    within: float,
-    why_ended: Callable[[], Awaitable[str | None]],
-) -> Lease:
+async def take(folder: Path, *, within: float, why_ended: Callable[[], Awaitable[str | None]]) -> Lease:
     """Take the lease on a container that was started, with the socket folder `folder`. `within`: seconds.
 
     Raises:
@@ -60,7 +57,7 @@ async def take(
     try:
         async with asyncio.timeout(within):
             for look in itertools.count(1):
-                lease = await _taken(container, folder, shares_sockets=shares_sockets)
+                lease = await _taken(folder)
                 if lease is not None:
                     return lease
                 if look % _LOOKS_FOR_THE_END == 0 and (why := await why_ended()):
@@ -71,18 +68,33 @@ async def take(
     raise AssertionError("unreachable: the loop above has no end of its own")
 
 
-async def _taken(container: Container, folder: Path, *, shares_sockets: bool) -> Lease | None:
+async def take_input(container: Container) -> Lease:
+    """Take the lease on a container that was created and not started: its standard input, through the engine.
+
+    A relay in the container could be stopped by the module. The engine holds the input for us from outside, and closes
+    it as soon as our connection ends.
+
+    Raises:
+        SandboxUnavailable: the engine doesn't connect us.
+    """
+    try:
+        writer = await stdio.input_of(container)
+    except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        raise SandboxUnavailable("The Docker engine gives no connection to a container's input.") from error
+    writer.write(TAKEN)
+    return Lease(writer)
+
+
+async def _taken(folder: Path) -> Lease | None:
     """The lease, or None if the container does not offer it yet."""
     with suppress(OSError, asyncio.IncompleteReadError):
-        connected = await (_dial(folder) if shares_sockets else stdio.connected(container, _NAME))
+        connected = await _dial(folder)
         if connected is None:
             return None
 
         reader, writer = connected
         confirmed = False
         try:
-            if not shares_sockets:
-                await reader.readexactly(stdio.HEADER)
             confirmed = await reader.readexactly(len(TAKEN)) == TAKEN
         finally:
             if not confirmed:

@@ -22,6 +22,7 @@ import docker
 from docker.models.containers import Container
 
 from iact.core.errors import SandboxUnavailable
+from iact.core.ports import JSON
 from iact.sandbox import socket_folder
 from iact.sandbox.docker.engine import DEFAULT, EngineFailure
 from iact.sandbox.limits import SOCKET_FOLDER
@@ -31,7 +32,7 @@ from iact.sandbox.threads import in_thread
 _CHUNK: Final = 64 * 1024
 _CONNECTIONS: Final = 8
 """Concurrent connections: the core needs one, and one for each health check."""
-HEADER: Final = 8
+_HEADER: Final = 8
 """Bytes that the engine puts before each piece of output."""
 _OUTPUT: Final = 1
 """The engine's number of the stream that carries standard output."""
@@ -82,7 +83,7 @@ class Stdio:
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward bytes in both directions until either end has no more."""
-        identity = await in_thread(_prepare, self._container, SOCKET)
+        identity = await in_thread(_prepare, self._container)
         far_reader, far_writer = await _dial()
         try:
             await _begin(identity, far_reader, far_writer)
@@ -94,23 +95,19 @@ class Stdio:
             far_writer.close()
 
 
-async def connected(container: Container, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to the socket `name` in `container`. What is read is in frames; it ends at once if there is no socket yet.
+async def input_of(container: Container) -> asyncio.StreamWriter:
+    """Connect to the standard input of `container`, which need not run yet and was created with an open one.
 
     Raises:
-        OSError: the engine doesn't start the relay.
+        OSError, asyncio.IncompleteReadError: the engine doesn't connect us.
     """
-    try:
-        identity = await in_thread(_prepare, container, name)
-    except EngineFailure as error:
-        raise ConnectionRefusedError("the engine did not make the relay") from error
     reader, writer = await _dial()
     try:
-        await _begin(identity, reader, writer)
+        await _upgrade(f"/containers/{container.id}/attach?stream=1&stdin=1", {}, reader, writer)
     except BaseException:
         writer.close()
         raise
-    return reader, writer
+    return writer
 
 
 def possible() -> bool:
@@ -125,16 +122,16 @@ def frames(header: bytes) -> tuple[int, int]:
 
 
 @cache
-def _command(name: str) -> Sequence[str]:
+def _command() -> Sequence[str]:
     source = Path(__file__).with_name("relay.py").read_text(encoding="utf-8")
-    return ("python3", "-I", "-S", "-c", source, f"{SOCKET_FOLDER}/{name}")
+    return ("python3", "-I", "-S", "-c", source, f"{SOCKET_FOLDER}/{SOCKET}")
 
 
-def _prepare(container: Container, name: str) -> str:
-    """Create a relay to the socket `name`, without starting it. Return its id. Blocks."""
+def _prepare(container: Container) -> str:
+    """Create a relay to the module's socket, without starting it. Return its id. Blocks."""
     client = container.client
     assert isinstance(client, docker.DockerClient)
-    made = client.api.exec_create(container.id, list(_command(name)), stdin=True, stdout=True, stderr=False)
+    made = client.api.exec_create(container.id, list(_command()), stdin=True, stdout=True, stderr=False)
     return str(made["Id"])
 
 
@@ -150,19 +147,26 @@ async def _dial() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 
 
 async def _begin(identity: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Ask the engine to start the relay and to make this connection its standard streams.
+    """Ask the engine to start the relay and to make this connection its standard streams."""
+    await _upgrade(f"/exec/{identity}/start", {"Detach": False, "Tty": False}, reader, writer)
+
+
+async def _upgrade(
+    path: str, request: JSON, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Ask the engine to make this connection the stream of `path`.
 
     This is done here because the client's own method may mistake the first bytes of the stream for part of the answer.
     """
-    body = json.dumps({"Detach": False, "Tty": False}).encode("ascii")
+    body = json.dumps(request).encode("ascii")
     head = (
-        f"POST /exec/{identity}/start HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\n"
         f"Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     writer.write(head.encode("ascii") + body)
     answer = await reader.readuntil(b"\r\n\r\n")
     if answer.split(maxsplit=2)[1] not in (b"101", b"200"):
-        raise ConnectionRefusedError("the engine did not start the relay")
+        raise ConnectionRefusedError("the engine did not give us the stream")
 
 
 async def _in(reader: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
@@ -178,7 +182,7 @@ async def _out(far: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Forward the relay's output, which comes in pieces, each preceded by eight bytes of the engine's."""
     with suppress(OSError, asyncio.IncompleteReadError):
         while True:
-            stream, left = frames(await far.readexactly(HEADER))
+            stream, left = frames(await far.readexactly(_HEADER))
             while left:
                 data = await far.readexactly(min(left, _CHUNK))
                 left -= len(data)

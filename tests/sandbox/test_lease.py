@@ -30,7 +30,11 @@ _OWNER = """
 import asyncio, sys
 from pathlib import Path
 from iact.sandbox import DockerHost
+from iact.sandbox.docker import isolation
 from tests.sandbox.calling import shell
+
+if "no sockets" in sys.argv:
+    isolation._desktop = lambda _: True
 
 async def main():
     host = DockerHost(Path(sys.argv[1]))
@@ -85,13 +89,31 @@ def test_nothing_goes_on_after_its_owner(
     assert beats.stat().st_size == seen
 
 
-def test_a_module_never_runs_without_a_lease(
+def test_no_process_of_a_container_holds_its_lease_for_the_owner(
     engine: docker.DockerClient, tmp_path: Path, workspace: Path
 ) -> None:
+    """Where no socket is shared, too: what the module could stop there does not matter."""
+    (workspace / "beats").unlink(missing_ok=True)
+    stopping = f"kill -STOP -1; {_BEATS}"
+    command = [sys.executable, "-c", _OWNER, str(tmp_path), str(workspace), stopping, "no sockets"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:
+        assert process.stdout is not None
+        container = engine.containers.get(process.stdout.readline().decode().strip())
+        assert container.attrs["Config"]["StdinOnce"]
+        process.kill()
+    try:
+        assert container.wait(timeout=10)["StatusCode"] == 143
+    finally:
+        sweep(engine, tmp_path)
+
+
+@pytest.mark.parametrize("shares_sockets", [True, False])
+def test_a_module_never_runs_without_a_lease(engine: docker.DockerClient, shares_sockets: bool) -> None:
     """Its owner was killed between the start of the container and the lease."""
     made = engine.containers.create(
         ensure(engine, print).reference,
-        lease.held_by(["sh", "-c", "echo ran"]),
+        lease.held_by(["sh", "-c", "echo ran"], shares_sockets=shares_sockets),
+        stdin_open=not shares_sockets,
         tmpfs={"/run/iact": ""},
         network_mode="none",
     )
