@@ -22,6 +22,7 @@ from iact.core.errors import IactError
 from iact.core.records.control import SetIntent, SetModels
 from iact.core.records.dialogue import Reply, Say, Turn
 from iact.core.records.record import Record, timestamp
+from iact.core.records.session import Open
 from iact.core.session.events import (
     Activity,
     Delta,
@@ -178,7 +179,8 @@ class Follower:
         if record.n <= self._since:
             return
         await self._catch_up()
-        if isinstance(record.content, SetIntent | SetModels):
+        # A session may be followed before its first record is durable, which says which models are small.
+        if isinstance(record.content, Open | SetIntent | SetModels):
             await self._send_session()
 
     async def _send_newest(self) -> None:

@@ -93,16 +93,15 @@ def written(model: str) -> dict[str, JSON]:
     }  # fmt: skip
 
 
+SMALL: dict[str, JSON] = {
+    "model": LARGE.name, "context": 8192, "prompt": "0" * 64, "static": {"system": "s", "examples": []},
+}  # fmt: skip
+
+
 def mixed_session() -> FakeSession:
     """The small model answered first; then a person connected another."""
     session = FakeSession("s")
-    small: dict[str, JSON] = {
-        "model": LARGE.name,
-        "context": 8192,
-        "prompt": "0" * 64,
-        "static": {"system": "s", "examples": []},
-    }
-    session.append("open", models={"smart": small})
+    session.append("open", models={"smart": SMALL})
     session.append("say", body="Who are you?")
     session.append("reply", "/", "I am small.", to="user", **written(LARGE.name))
     session.append("say", body="And how many?")
@@ -140,5 +139,23 @@ def test_each_answer_of_the_small_model_is_marked_and_no_other() -> None:
             await expect(
                 german.get_by_role("dialog", name="Einstellungen").get_by_label("Anbieter")
             ).to_be_focused()
+
+    run(test)
+
+
+def test_the_first_answer_of_a_new_session_is_marked() -> None:
+    """A page follows a new session before its first record is durable, which says that its model is small."""
+
+    async def test() -> None:
+        runtime = FakeRuntime()
+        session = FakeSession("s")
+        session.show(node("/"))
+        runtime.known[session.id] = session
+        async with browsing(runtime, FakeAround()) as scene:
+            page = await scene.page(session.id)
+            session.append("open", models={"smart": SMALL})
+            session.append("say", body="Hello")
+            session.append("reply", "/", "Hello!", to="user", **written(LARGE.name))
+            await expect(page.locator(".entry[data-kind=reply] .by-small")).to_have_count(1)
 
     run(test)
