@@ -15,6 +15,8 @@ from iact.core.ports import JSON
 
 LONGEST_TEXT: Final = 10_000
 """The most characters that a person can enter in one field."""
+LONGEST_RESULT: Final = 100_000
+"""The most characters of the result of a front end's tool, which a program writes."""
 LARGEST: Final = 1e15
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 
@@ -44,8 +46,12 @@ class FormField:
     titles: tuple[str, ...] = ()
 
 
-def filled(fields: tuple[FormField, ...], values: Mapping[str, JSON]) -> dict[str, JSON]:
+def filled(
+    fields: tuple[FormField, ...], values: Mapping[str, JSON], *, longest: int = LONGEST_TEXT
+) -> dict[str, JSON]:
     """Return what is sent to the module: the values, and the defaults of the fields that were left out.
+
+    `longest`: the most characters of a text.
 
     Raises:
         UsageError: a value does not fit its field, a field is unknown, or a required one is missing.
@@ -58,7 +64,7 @@ def filled(fields: tuple[FormField, ...], values: Mapping[str, JSON]) -> dict[st
     for one in fields:
         value = values.get(one.name)
         value = one.default if value is None else value
-        why = None if value is None else wrong(one, value)
+        why = None if value is None else wrong(one, value, longest=longest)
         if why is not None or (value is None and one.required):
             raise UsageError(f"{one.title or one.name}: {why or 'this is needed.'}")
         if value is not None:
@@ -66,8 +72,8 @@ def filled(fields: tuple[FormField, ...], values: Mapping[str, JSON]) -> dict[st
     return found
 
 
-def wrong(field: FormField, value: JSON) -> str | None:
-    """Why a value is not valid for a field, as a sentence; None if it is valid."""
+def wrong(field: FormField, value: JSON, *, longest: int = LONGEST_TEXT) -> str | None:
+    """Why a value is not valid for a field, as a sentence; None if it is valid. `longest`: as for `filled`."""
     match field.kind:
         case "boolean":
             return None if isinstance(value, bool) else "This is yes or no."
@@ -82,7 +88,7 @@ def wrong(field: FormField, value: JSON) -> str | None:
                 return "Each can be chosen once."
             return _out_of_bounds(field, len(value), "choices")
         case "text":
-            return _wrong_text(field, value)
+            return _wrong_text(field, value, longest)
 
 
 def _wrong_number(field: FormField, value: JSON) -> str | None:
@@ -95,11 +101,11 @@ def _wrong_number(field: FormField, value: JSON) -> str | None:
     return _out_of_bounds(field, value, "")
 
 
-def _wrong_text(field: FormField, value: JSON) -> str | None:
+def _wrong_text(field: FormField, value: JSON, longest: int) -> str | None:
     if not isinstance(value, str):
         return "This must be a text."
-    if len(value) > LONGEST_TEXT:
-        return f"This can have at most {LONGEST_TEXT:,} characters."
+    if len(value) > longest:
+        return f"This can have at most {longest:,} characters."
     fits = {"": _any, "email": _is_email, "uri": _is_uri, "date": _is_date, "date-time": _is_time}[
         field.format
     ]

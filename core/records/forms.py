@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from iact.core.ports import JSON
 from iact.core.records.content import Content
-from iact.core.records.form_values import FormField
+from iact.core.records.form_values import LONGEST_RESULT, LONGEST_TEXT, FormField
 from iact.core.records.mark import Outcome
 from iact.core.records.person import PersonContent
 from iact.core.records.skills import SkillOffer
@@ -49,6 +49,11 @@ class FormAsk(Content):
     """A tool that the front end is to run. Only the action FRONTEND asks for one."""
     seconds: Outcome[float]
     """How long a person has: a setting. 0: as long as they want, because a step of a plan is theirs."""
+
+    @property
+    def longest(self) -> int:
+        """The most characters of a text in it: a person enters less than a program writes."""
+        return LONGEST_TEXT if self.tool is None else LONGEST_RESULT
 
     @property
     def by_agent(self) -> bool:

@@ -145,7 +145,7 @@ class Forms:
             raise UsageError(f"No call waits for an answer to record {ask}.")
         given: dict[str, JSON] | None = None
         if decision == "accept":
-            given = filled(asked.fields, values or {})
+            given = filled(asked.fields, values or {}, longest=asked.longest)
         said = FormAnswer(ask=ask, decision=decision, by="user", values=given if asked.fields else None)
         reply = self._close(ask)
         # What a person releases is on disk before it is sent.

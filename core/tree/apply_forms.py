@@ -56,6 +56,9 @@ def _fits(asked: FormAsk, said: FormAnswer) -> bool:
     if said.decision != "accept" or not asked.fields:
         return said.values is None
     try:
-        return said.values is not None and filled(asked.fields, said.values) == said.values
+        return (
+            said.values is not None
+            and filled(asked.fields, said.values, longest=asked.longest) == said.values
+        )
     except UsageError:
         return False

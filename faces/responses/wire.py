@@ -56,7 +56,8 @@ class QuestionAnswer(_Given):
 
     type: Literal["function_call_output"]
     call_id: str = Field(max_length=190)
-    output: str = Field(max_length=100_000)
+    output: Text
+    """Its own bound is told in a sentence when the question is answered."""
 
 
 class OutputItem(_Given):
