@@ -128,7 +128,9 @@ def failure_of(reply: Record) -> WorkFailure | None:
         kind = _BOUNDS.get(content.bound)
     if kind is None:
         return None
-    return WorkFailure(kind, reply.body[:_LONGEST] or "The model gave no answer.")
+    # What the model wrote before the failure follows in paragraphs of its own, and is no part of the sentence.
+    sentence = reply.body.strip().partition("\n\n")[0]
+    return WorkFailure(kind, sentence[:_LONGEST] or "The model gave no answer.")
 
 
 def failure_from(error: IactError) -> WorkFailure:

@@ -29,6 +29,13 @@ def test_every_fault_of_a_model_has_a_kind_of_its_own() -> None:
     assert len(set(kinds)) == len(kinds)
 
 
+def test_the_sentence_of_a_failure_holds_nothing_that_the_model_wrote() -> None:
+    reply = Reply(to="user", status="bound", bound="quota")
+    failure = failure_of(_record(reply, "The budget is used up.\n\nLast answer before the limit:\n\nHello"))
+    assert failure is not None
+    assert failure.sentence == "The budget is used up."
+
+
 def test_only_bounds_that_leave_no_answer_are_failures() -> None:
     failing = {
         bound
