@@ -6,15 +6,19 @@ of what is asked.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Final
 
+from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
 from iact.core.session.question_text import told
 from iact.faces.conversation import is_in_words, is_verdict
 from iact.faces.message import question_id
 
 _HOW: Final = 'Answer "allow" or "deny" ("yes" or "no").'
+_HOW_WITH_VALUES: Final = 'Answer with the last line of this and your values in it, or "deny".'
 _HOW_IN_WORDS: Final = "Your next message is the answer."
 _MORE: Final = "{count} more questions wait after this one."
 _ONE_MORE: Final = "One more question waits after this one."
@@ -31,18 +35,36 @@ def asked_text(session: str, question: Record, *, more: int = 0, later: bool = F
     What is asked about is in a fence that nothing of it can end: it may hold what strangers wrote, and a chat program
     would show pictures and links.
     """
-    shown = told(question)
+    shown = "\n".join([told(question), *_values_line(question)])
     longest = max((len(run) for run in _RUNS.findall(shown)), default=0)
     fence = "`" * max(_SHORTEST_FENCE, longest + 1)
 
-    how = _HOW_IN_WORDS if is_in_words(question) else _HOW
     sentences = [_LATER] if later else []
-    sentences.append(how)
+    sentences.append(_how(question))
     if more:
         sentences.append(_ONE_MORE if more == 1 else _MORE.format(count=more))
 
     identity = question_id(session, question)
     return f"{fence}text\n{shown}\n{fence}\n\n{' '.join(sentences)}\n\n`{identity}`"
+
+
+def _how(question: Record) -> str:
+    """How a question is answered. The names of fields are a stranger's, and are in the fence only."""
+    if is_in_words(question):
+        return _HOW_IN_WORDS
+    return _HOW_WITH_VALUES if _values_line(question) else _HOW
+
+
+def _values_line(question: Record) -> Sequence[str]:
+    """The line with which a form is answered; none if a yes leaves every field as it is."""
+    asked = question.content
+    if not isinstance(asked, FormAsk) or is_in_words(question):
+        return []
+    needed = [field.name for field in asked.fields if field.required and field.default is None]
+    if not needed:
+        return []
+    line = {"allow": True, "values": dict.fromkeys(needed, "…")}
+    return [json.dumps(line, ensure_ascii=False)]
 
 
 def shown_question(text: str) -> str | None:

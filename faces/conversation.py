@@ -269,7 +269,7 @@ def _decision(question: Record | None, said: str | None) -> _Decision:
 
     if question is not None and called_tool(question) is not None:
         return _Decision(True, values={RESULT.name: said})
-    if is_in_words(question) and not said.lstrip().startswith("{"):
+    if is_in_words(question) and _as_json(said) is None:
         return _Decision(True, values={ANSWER.name: said})
     return _verdict(said)
 
@@ -284,18 +284,27 @@ def _verdict(said: str) -> _Decision:
     if word in _YES | _NO:
         return _Decision(word in _YES)
 
-    try:
-        told = json.loads(said)
-    except (ValueError, RecursionError):
-        told = None
-    if isinstance(told, dict) and isinstance(told.get("allow"), bool):
-        values = told.get("values")
-        filled = values if isinstance(values, dict) else {}
-        return _Decision(told["allow"], told.get("remember") is True, filled)
+    found = _as_json(said)
+    if found is not None:
+        return found
     raise UsageError(
         'The answer to a question is "allow" or "deny", or {"allow": true, "remember": true} as JSON; with "values" for a '
         "form."
     )
+
+
+def _as_json(said: str) -> _Decision | None:
+    """The yes or no in JSON; None if a text is not JSON that says it."""
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or not isinstance(told.get("allow"), bool):
+        return None
+
+    values = told.get("values")
+    filled = values if isinstance(values, dict) else {}
+    return _Decision(told["allow"], told.get("remember") is True, filled)
 
 
 async def unattended(exchange: Exchange) -> int:

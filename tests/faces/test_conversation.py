@@ -15,8 +15,10 @@ from iact.core.records.forms import FormAnswer
 from iact.core.records.record import Record
 from iact.core.session.consent import question_digest
 from iact.core.session.events import Delta, Event, RecordAppended
+from iact.core.session.questions import OpenQuestions
 from iact.faces.a2a.said import answer as from_agent
 from iact.faces.ag_ui import heard
+from iact.faces.asked_text import asked_text, is_answer
 from iact.faces.conversation import ClientAnswer, Exchange, answer, say, turn_of, unattended
 from tests.core.session import plan_scenes
 from tests.core.session.fakes import World, replies, runtime
@@ -97,6 +99,41 @@ async def test_where_nobody_is_there_a_module_is_told_no(tmp_path: Path) -> None
         session = await opened.open(intent=1)
         assert await unattended(await say(session, "Go.")) == 1
     assert [text for _, _, text in world.done] == ["decline {}"]
+
+
+async def test_a_form_says_with_which_line_it_is_answered(tmp_path: Path) -> None:
+    world = World()
+    async with runtime(tmp_path, replies({"/": [asks(), "Done."]}), world=world) as opened:
+        session = await opened.open(intent=1)
+        exchange = await say(session, "Go.")
+        asked = session.records(await question(session) - 1)[0]
+        text = asked_text(session.id, asked)
+        inside, outside = text.split("```\n\n")
+        line = inside.rstrip().splitlines()[-1]
+        assert line == '{"allow": true, "values": {"town": "…"}}'
+        assert '"allow" or' not in outside
+        assert is_answer(asked, line)
+        await answer(session, [ClientAnswer(asked.n, question_digest(asked), line)])
+        await rest(aiter(exchange))
+    assert [text for _, _, text in world.done] == [
+        'accept {"town": "\\u2026", "nights": 2, "room": "single"}'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "decision"),
+    [("{x} is the set", "accept"), ('{"colour": "green"}', "accept"), ('{"allow": false}', "decline")],
+)
+async def test_an_answer_in_words_may_begin_with_a_brace(tmp_path: Path, said: str, decision: str) -> None:
+    answers = {"A helper asks something": '{"ask_person": true}', "A step failed.": "{}", "Plan the": "no"}
+    async with plan_scenes.runtime(tmp_path, replies(PAINTER), answers=answers) as opened:
+        session = await opened.open()
+        exchange = await say(session, "Go.")
+        await plan_scenes.until(lambda: OpenQuestions(session.records()).waiting)
+        (asked,) = OpenQuestions(session.records()).waiting
+        decided = await answer(session, [ClientAnswer(asked.n, question_digest(asked), said)])
+        await rest(aiter(exchange))
+    assert decided.text("decision") == decision
 
 
 SHOWS = '```FRONTEND tool=show\n{"place": "Oslo"}\n```'
