@@ -78,7 +78,24 @@ def question_of(session: str, identity: str) -> tuple[int, str]:
     Raises:
         UsageError: the id is not of a question in this session.
     """
-    found = _QUESTION.fullmatch(identity)
-    if found is None or found[1] != session:
+    shown = shown_by(identity)
+    if shown is None or shown.session != session:
         raise UsageError(f"There is no question {identity[:100]!r} in this session.")
-    return int(found[2]), found[3]
+    return shown.record, shown.digest
+
+
+@dataclass(frozen=True, slots=True)
+class ShownQuestion:
+    """The content of a question's id."""
+
+    session: str
+    record: int
+    """The record that asks."""
+    digest: str
+    """The beginning of the digest of what the client was shown."""
+
+
+def shown_by(identity: str) -> ShownQuestion | None:
+    """Parse the id of a question. None if it is not one."""
+    found = _QUESTION.fullmatch(identity)
+    return ShownQuestion(found[1], int(found[2]), found[3]) if found is not None else None

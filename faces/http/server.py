@@ -59,10 +59,13 @@ def error_fields(failure: WorkFailure) -> dict[str, JSON]:
     return {"error": {"message": failure.sentence, "type": kind.type, "param": None, "code": kind.code}}
 
 
-def failure_response(failure: WorkFailure) -> Response:
-    """A failure as the response to a request. OpenAI's clients read in a header whether to try again."""
+def failure_response(failure: WorkFailure, *, acted: bool = False) -> Response:
+    """A failure as the response to a request. OpenAI's clients read in a header whether to try again.
+
+    `acted`: whether tools were called before it. The same request again would call them again.
+    """
     kind = failure.kind
-    headers = {} if kind.again else {"x-should-retry": "false"}
+    headers = {} if kind.again and not acted else {"x-should-retry": "false"}
     return JSONResponse(error_fields(failure), kind.status, headers)
 
 

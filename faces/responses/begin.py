@@ -14,13 +14,14 @@ from iact.accounts.rights import Principal
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
 from iact.core.session.consent import question_digest
+from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.faces.asked_text import is_answer
+from iact.faces.asked_text import is_answer, shown_question
 from iact.faces.client_tools import called_tool
 from iact.faces.conversation import ClientAnswer, Exchange, answer, answer_to
 from iact.faces.http.access import Access, remembers
-from iact.faces.message import question_of, say
+from iact.faces.message import question_of, say, shown_by
 from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
 from iact.faces.responses.given import ClientFields, keep
@@ -29,6 +30,8 @@ from iact.faces.responses.terms import AnswerTerms, terms_of
 from iact.faces.responses.wire import CreateResponse, InputItem, InputMessage, OutputItem, QuestionAnswer
 
 _NO_MESSAGE = "There is no message: input needs one of the user's."
+_FORM_IN_BACKGROUND = "The form of an answer is checked while its client waits for it: leave out background, or the format of the answer."
+_WHICH = "Several questions wait: answer each one by its call_id, with a function_call_output."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +45,25 @@ class _Heard:
 
     @property
     def text(self) -> str | None:
-        """The text of the only message; None if there are several, or it holds files."""
-        if len(self.messages) != 1:
+        """The user's text, if it is all that is said; None if there are several messages, or files in it."""
+        if len(self.messages) != 1 or self.messages[0].role != "user":
             return None
         parts = work.parts_of(self.messages[0])
         return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else None
 
 
 async def begin(
-    access: Access, request: Request, who: Principal, given: CreateResponse, *, keeps: bool = False
+    access: Access,
+    request: Request,
+    who: Principal,
+    given: CreateResponse,
+    *,
+    keeps: bool = False,
+    shown: str | None = None,
 ) -> Begun:
     """Start the work of a request. `keeps`: store what is needed to read the response later.
+
+    `shown`: the id of the question that the client was shown last, if its request says it.
 
     Raises:
         UsageError: the request is invalid; the message says why.
@@ -65,6 +76,8 @@ async def begin(
         )
     form = (given.text or {}).get("format")
     terms = terms_of(given.model, given.tools, given.tool_choice, form, given.max_output_tokens)
+    if terms.form is not None and given.background:
+        raise UsageError(_FORM_IN_BACKGROUND)
     heard = _heard(given)
     if heard.answers:
         await access.principal(request, "clear")
@@ -75,27 +88,16 @@ async def begin(
         if continued is None and not heard.messages:
             raise UsageError(_NO_MESSAGE)
 
-        apart = bool(given.user or given.safety_identifier) or given.store is False
-        session = (
-            continued.session
-            if continued is not None
-            else await runtime.open(memory=remembers(who, apart=apart))
-        )
-        text = heard.text if continued is not None and not heard.answers else None
-        asked = _asked_in_words(continued, text) if continued is not None else None
+        session = await _session(runtime, who, given, continued)
         start: Record | None = None
         if heard.answers:
-            answers = [
-                ClientAnswer(*question_of(session.id, one.call_id), one.output) for one in heard.answers
-            ]
-            start = await answer(session, answers)
-        elif asked is not None:
-            await access.principal(request, "clear")
-            # It may have been answered elsewhere by now. That answer stays, and the client reads what followed it.
-            start = answer_to(session, asked.n)
-            if start is None:
-                start = await answer(session, [ClientAnswer(asked.n, question_digest(asked), text or "")])
-        if heard.messages and asked is None:
+            start = await _answered(session, heard.answers)
+        elif continued is not None:
+            meant = _meant(continued, heard.text, shown or _shown(given), by_call=terms.by_call)
+            if meant is not None:
+                await access.principal(request, "clear")
+                start = await _answered_in_words(session, meant)
+        if heard.messages and (heard.answers or start is None):
             start = await _say(session, given, terms, heard.messages, known=continued is not None)
         if start is None:
             raise UsageError(_NO_MESSAGE)
@@ -116,13 +118,89 @@ async def begin(
         )  # fmt: skip
 
 
-def _asked_in_words(continued: work.Continued, text: str | None) -> Record | None:
-    """The question that a client's message answers, if it does. The client was shown the oldest one of the response that
-    it goes on from."""
-    shown = [one for one in continued.shown if called_tool(one) is None]
-    if text is None or not shown or not is_answer(shown[0], text):
+async def _session(
+    runtime: Runtime, who: Principal, given: CreateResponse, continued: work.Continued | None
+) -> Session:
+    """The session in which a request goes on, or a new one; without memory if what is said is not for the account's."""
+    apart = bool(given.user or given.safety_identifier) or given.store is False
+    if continued is None:
+        return await runtime.open(memory=remembers(who, apart=apart))
+
+    session = continued.session
+    if apart and not session.memory_off:
+        await session.switch_memory(False)
+    return session
+
+
+async def _answered(session: Session, answers: Sequence[QuestionAnswer]) -> Record:
+    """Answer questions that were asked by calls. Returns the record of the last answer.
+
+    One that is answered already keeps that answer: a client that tries again reads what followed it.
+    """
+    before: list[Record] = []
+    fresh: list[ClientAnswer] = []
+    for one in answers:
+        number, seen = question_of(session.id, one.call_id)
+        settled = answer_to(session, number)
+        if settled is not None:
+            before.append(settled)
+        else:
+            fresh.append(ClientAnswer(number, seen, one.output))
+    if fresh:
+        return await answer(session, fresh)
+    return max(before, key=lambda record: record.n)
+
+
+async def _answered_in_words(session: Session, meant: ClientAnswer) -> Record | None:
+    """Answer a question with a client's message. Returns the record of the answer; None if the question is over.
+
+    A person may have answered it elsewhere by now. That answer stays, and the client reads what followed it. If its time
+    was over, or its call has ended, nobody has read the message, and it is to be said.
+    """
+    if any(one.n == meant.question for one in OpenQuestions(session.records()).waiting):
+        return await answer(session, [meant])
+
+    settled = answer_to(session, meant.question)
+    if settled is None or settled.text("by") != "user":
         return None
-    return shown[0]
+    return settled
+
+
+def _meant(
+    continued: work.Continued, text: str | None, shown: str | None, *, by_call: bool
+) -> ClientAnswer | None:
+    """The answer that a client's message is, if it is one. `shown`: the id of the question that the client was shown.
+
+    Raises:
+        UsageError: several questions were put to the client by calls, and the message names none.
+    """
+    if text is None:
+        return None
+
+    shown = continued.kept.asked or shown
+    named = shown_by(shown) if shown else None
+    questions = [one for one in continued.shown if called_tool(one) is None]
+    if named is not None:
+        questions = [one for one in questions if one.n == named.record]
+
+    asked_by_calls = named is None and (by_call or continued.kept.by_call)
+    if asked_by_calls and len(questions) > 1 and any(is_answer(one, text) for one in questions):
+        raise UsageError(_WHICH)
+    if not questions or not is_answer(questions[0], text):
+        return None
+
+    # Without an id the client was shown the oldest question of the response that it goes on from.
+    seen = named.digest if named is not None else question_digest(questions[0])
+    return ClientAnswer(questions[0].n, seen, text)
+
+
+def _shown(given: CreateResponse) -> str | None:
+    """The id of the question that the last message of ours asks, in a request that contains the whole conversation."""
+    spoken = [one for one in _items(given) if isinstance(one, InputMessage) and one.role == "assistant"]
+    if not spoken:
+        return None
+    texts = [part for part in work.parts_of(spoken[-1]) if isinstance(part, str)]
+    return shown_question(texts[-1]) if texts else None
 
 
 async def _say(

@@ -6,18 +6,22 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from iact.core.ports import JSON
+from iact.core.records.calls import Result
 from iact.core.records.record import Record
+from iact.core.session.answer_form import AnswerForm
 from iact.core.session.events import Event, RecordAppended
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.conversation import Exchange
 from iact.faces.failure import NOT_IN_FORM, WorkFailure, failure_of
-from iact.faces.message import say
+from iact.faces.message import question_id, say
 from iact.faces.responses.given import ClientFields, keep
 from iact.faces.responses.output import (
     ResponsePlace,
+    asked_in_words,
     call_items,
     clipped,
     ending,
@@ -67,19 +71,31 @@ class Begun:
             async for event in events:
                 yield event
         form = self.terms.form
-        if form is None or not self._answered:
-            return
+        if form is not None and self._answered:
+            async with aclosing(self._in_form(form)) as events:
+                async for event in events:
+                    yield event
 
-        self.answer, self.fault = form.read(self.exchange.reply.body)
-        if self.fault:
-            said = await say(self.session, [form.again(self.fault)])
+        waiting = self.exchange.questions.waiting
+        asked = None if self.terms.by_call else asked_in_words(self.session.id, waiting)
+        if asked is not None and self.kept is not None:
+            await self._keep(asked=question_id(self.session.id, asked))
+
+    async def _in_form(self, form: AnswerForm) -> AsyncGenerator[Event, None]:
+        """Read the answer. Yield the events of a second one, if it is not of the form."""
+        self.answer, fault = form.read(self.exchange.reply.body)
+        if fault:
+            said = await say(self.session, [form.again(fault)])
             self.exchange = Exchange(self.session, said)
             await self._keep(again=said.n)
             async with aclosing(self._until_asked()) as events:
                 async for event in events:
                     yield event
-            if self._answered:
-                self.answer, self.fault = form.read(self.exchange.reply.body)
+
+            # What was wrong with the first answer is not why there is no second one.
+            if not self._answered:
+                return
+            self.answer, self.fault = form.read(self.exchange.reply.body)
         await self._keep(answer=self.answer, fault=self.fault)
 
     async def _until_asked(self) -> AsyncGenerator[Event, None]:
@@ -99,11 +115,15 @@ class Begun:
         status, _ = ending(self.exchange.reply)
         return status != "cancelled"
 
-    async def _keep(self, *, again: int = 0, answer: str = "", fault: str = "") -> None:
-        """Store what the answer became, so that the response can be read later."""
-        fields = self.kept or ClientFields()
-        self.kept = replace(fields, again=again or fields.again, answer=answer, fault=fault)
+    async def _keep(self, **became: Any) -> None:
+        """Store what the response became, so that it can be read later. `became`: some of the fields."""
+        self.kept = replace(self.kept or ClientFields(), **became)
         await asyncio.to_thread(keep, self.session.journal.parent, self.place.record, self.kept)
+
+    @property
+    def acted(self) -> bool:
+        """Whether tools were called."""
+        return any(isinstance(record.content, Result) for record in self.records)
 
     @property
     def failure(self) -> WorkFailure | None:

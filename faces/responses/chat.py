@@ -46,14 +46,14 @@ class Chats:
     def begun(self, user: str, given: CreateCompletion) -> Chat:
         """Translate a request into a Responses request."""
         *before, last = given.messages
-        place = self._places.get(_digest(user, before)) if before else None
-        return Chat(self, user, given, _request(before, last, place, given))
+        place = self._places.get(_digest(user, given, before)) if before else None
+        shown = shown_question(before[-1].text) if before and before[-1].role == "assistant" else None
+        return Chat(self, user, given, _request(before, last, place, shown, given), shown)
 
-    def remember(
-        self, user: str, messages: Sequence[CompletionMessage], answer: str, place: ResponsePlace
-    ) -> None:
+    def remember(self, user: str, given: CreateCompletion, answer: str, place: ResponsePlace) -> None:
         """Remember where a chat continues."""
-        key = _digest(user, [*messages, CompletionMessage(role="assistant", content=answer)])
+        answered = CompletionMessage(role="assistant", content=answer)
+        key = _digest(user, given, [*given.messages, answered])
         self._places[key] = place
         self._places.move_to_end(key)
         while len(self._places) > _REMEMBERED:
@@ -68,6 +68,8 @@ class Chat:
     user: str
     given: CreateCompletion
     request: CreateResponse
+    shown: str | None
+    """The id of the question that the chat's last answer asks."""
 
     def failure(self, begun: Begun) -> WorkFailure | None:
         """Why there is no answer, if there is none. This API has no other word for work that a person stopped."""
@@ -75,14 +77,14 @@ class Chat:
             return begun.failure
         status, _ = begun.ending()
         if status == "cancelled":
-            return WorkFailure(CANCELLED, begun.exchange.reply.body or "The user stopped the work.")
+            return WorkFailure(CANCELLED, "The user stopped the work.")
         return None
 
     def completion(self, begun: Begun) -> dict[str, JSON]:
         """Return the answer in one piece."""
         answer = "\n\n".join(begun.texts)
         calls = _calls(begun)
-        self.chats.remember(self.user, self.given.messages, answer, begun.place)
+        self.chats.remember(self.user, self.given, answer, begun.place)
         message: dict[str, JSON] = {"role": "assistant", "content": answer or None, "refusal": None}
         if calls:
             message["tool_calls"] = [*calls]
@@ -126,7 +128,7 @@ class Chat:
         calls = _calls(begun)
         if calls:
             yield self._chunk(begun, {"tool_calls": [{"index": n, **one} for n, one in enumerate(calls)]})
-        self.chats.remember(self.user, self.given.messages, "\n\n".join(said), begun.place)
+        self.chats.remember(self.user, self.given, "\n\n".join(said), begun.place)
         yield self._chunk(begun, {}, self._finish(begun))
         options = self.given.stream_options
         if options is not None and options.include_usage:
@@ -172,12 +174,14 @@ def _request(
     before: Sequence[CompletionMessage],
     last: CompletionMessage,
     place: ResponsePlace | None,
+    shown: str | None,
     given: CreateCompletion,
 ) -> CreateResponse:
     """The request of a chat as one of Responses."""
     answers = _answers([*before, last])
-    shown = shown_question(before[-1].text) if before and before[-1].role == "assistant" else None
     previous: str | None = None
+    # Only the user's own words can answer a question.
+    said = InputMessage(role="user" if last.role == "user" else "developer", content=last.text)
     items: list[InputItem]
     instructions = ""
     if answers:
@@ -185,13 +189,13 @@ def _request(
         items = [*answers]
     elif place is not None or shown is not None:
         previous = place.id if place is not None else asked_by(shown or "")
-        items = [InputMessage(role="user", content=last.text)]
+        items = [said]
     else:
         instructions = "\n\n".join(one.text for one in before if one.role in ("system", "developer"))
         spoken = [one for one in before if one.role in ("user", "assistant") and one.text]
         items = [
             *(_spoken(one.role, one.text) for one in spoken),
-            InputMessage(role="user", content=last.text),
+            said,
         ]
     return CreateResponse(
         model=given.model,
@@ -224,6 +228,8 @@ def _spoken(role: str, text: str) -> InputMessage:
     return InputMessage(role="assistant" if role == "assistant" else "user", content=text)
 
 
-def _digest(user: str, messages: Sequence[CompletionMessage]) -> str:
-    told = [user, *((one.role, one.text) for one in messages if one.role != "tool")]
+def _digest(user: str, given: CreateCompletion, messages: Sequence[CompletionMessage]) -> str:
+    """The key of a chat. Two people behind one key who say the same have chats of their own."""
+    speakers = [user, given.user or "", given.safety_identifier or ""]
+    told = [speakers, *((one.role, one.text) for one in messages if one.role != "tool")]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()

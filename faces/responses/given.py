@@ -33,6 +33,8 @@ class ClientFields:
     """Why the answer was not of that form."""
     longest: int | None = None
     """The most characters of the answer."""
+    asked: str = ""
+    """The id of the question that the response ended with in words, if it did."""
 
 
 def keep(folder: Path, record: int, given: ClientFields) -> None:
@@ -52,7 +54,9 @@ def kept(folder: Path, record: int) -> ClientFields:
     """Read the fields of the response that began at a record. Blocks."""
     try:
         with (folder / FILE).open(encoding="utf-8") as file:
-            found = [one for line in file if (one := _read(line, record)) is not None]
+            # Only the lines of this response are parsed: a session that goes on for long has thousands of others.
+            own = (line for line in file if line.startswith(f'{{"record": {record},'))
+            found = [one for line in own if (one := _read(line, record)) is not None]
     except FileNotFoundError:
         return ClientFields()
     return found[-1] if found else ClientFields()
@@ -78,6 +82,7 @@ def _read(line: str, record: int) -> ClientFields | None:
         answer=_text(told.get("answer")) or "",
         fault=_text(told.get("fault")) or "",
         longest=longest if isinstance(longest, int) else None,
+        asked=_text(told.get("asked")) or "",
     )
 
 

@@ -111,16 +111,27 @@ def _call_item(session: str, question: Record, name: str, arguments: Mapping[str
     }
 
 
-def question_text(session: str, start: Record, waiting: Sequence[Record]) -> str:
-    """The oldest question as a text, for a client that is not asked by calls; empty if none waits.
+def asked_in_words(session: str, waiting: Sequence[Record], shown: str = "") -> Record | None:
+    """The question that a client is shown that is not asked by calls: the oldest; None if none waits.
+
+    `shown`: the id of the question that it was shown before, which stays the same if an older one comes up since.
+    """
+    questions = [one for one in waiting if called_tool(one) is None]
+    before = [one for one in questions if question_id(session, one) == shown]
+    return next(iter([*before, *questions]), None)
+
+
+def question_text(session: str, start: Record, waiting: Sequence[Record], shown: str = "") -> str:
+    """The question of `asked_in_words` as a text; empty if none waits.
 
     `start`: the record of the message or answer that began the response.
     """
-    questions = [one for one in waiting if called_tool(one) is None]
-    if not questions:
+    question = asked_in_words(session, waiting, shown)
+    if question is None:
         return ""
+    more = sum(called_tool(one) is None for one in waiting) - 1
     later = isinstance(start.content, Say) and start.content.waits
-    return asked_text(session, questions[0], more=len(questions) - 1, later=later)
+    return asked_text(session, question, more=more, later=later)
 
 
 def call_items(session: str, waiting: Sequence[Record], *, by_call: bool) -> list[dict[str, JSON]]:

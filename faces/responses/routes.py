@@ -118,7 +118,7 @@ class _Responses:
             raise
         await begun.close(keep=keep)
         if begun.failure is not None:
-            return failure_response(begun.failure)
+            return failure_response(begun.failure, acted=begun.acted)
         return JSONResponse(fields(status, items, ended))
 
     async def read(self, request: Request) -> Response:
@@ -154,7 +154,9 @@ class _Responses:
             return given
         try:
             chat = self._chats.begun(who.user, given)
-            begun = await begin(self._access, request, who, chat.request)
+            begun = await begin(self._access, request, who, chat.request, shown=chat.shown)
+        except ValidationError as error:
+            return _invalid(error)
         except UsageError as error:
             return _usage(error)
         if given.stream:
@@ -164,7 +166,7 @@ class _Responses:
                 pass
             failure = chat.failure(begun)
             if failure is not None:
-                return failure_response(failure)
+                return failure_response(failure, acted=begun.acted)
             return JSONResponse(chat.completion(begun))
         finally:
             await begun.held.aclose()
@@ -209,7 +211,13 @@ async def _events(begun: Begun, fields: Callable[..., dict[str, JSON]]) -> Async
 
 def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
     given = found.kept
-    said, cut = clipped([given.answer] if given.answer else texts(found.records), given.longest)
+    if given.answer:
+        said = [given.answer]
+    elif given.again:
+        said = []  # the first answer was not of the wanted form, and there is no second
+    else:
+        said = texts(found.records)
+    said, cut = clipped(said, given.longest)
     status, ended = ending(found.reply)
     if cut and status == "completed":
         status, ended = "incomplete", {**ended, "incomplete_details": {"reason": "max_output_tokens"}}
@@ -220,7 +228,7 @@ def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
     items = [message_item(place, n, text) for n, text in enumerate(said)]
     if found.waiting:
         status = "completed"
-        asked = "" if given.by_call else question_text(place.session, found.start, found.waiting)
+        asked = "" if given.by_call else question_text(place.session, found.start, found.waiting, given.asked)
         items += [message_item(place, len(items), asked)] if asked else []
         items += call_items(place.session, found.waiting, by_call=given.by_call)
     created = int(time.mktime(time.strptime(found.start.at[:19], "%Y-%m-%dT%H:%M:%S"))) - time.timezone
@@ -235,11 +243,15 @@ async def _read(request: Request, model: type[_Model]) -> _Model | Response:
     try:
         return model.model_validate_json(await body_of(request))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(one) for one in first["loc"])
-        return error_response(
-            400, f"{where or 'The body'}: {first['msg']}.", code=INVALID.code, param=where or None
-        )
+        return _invalid(error)
+
+
+def _invalid(error: ValidationError) -> Response:
+    first = error.errors()[0]
+    where = ".".join(str(one) for one in first["loc"])
+    return error_response(
+        400, f"{where or 'The body'}: {first['msg']}.", code=INVALID.code, param=where or None
+    )
 
 
 def _model(name: str) -> dict[str, JSON]:

@@ -94,10 +94,13 @@ def _until_asked(
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """A session that a request goes on in. `shown`: the questions that the response before it ended with."""
+    """A session that a request goes on in."""
 
     session: Session
     shown: tuple[Record, ...]
+    """The questions that the response before it ended with."""
+    kept: ClientFields
+    """What its client gave with the response before it."""
 
 
 async def continued(runtime: Runtime, place: ResponsePlace) -> Continued:
@@ -108,10 +111,10 @@ async def continued(runtime: Runtime, place: ResponsePlace) -> Continued:
     """
     found = await stored(runtime, place)
     if found.last:
-        return Continued(found.session, found.waiting)
+        return Continued(found.session, found.waiting, found.kept)
     at = found.records[-1].n if found.records else found.start.n
     forked = await runtime.open(await runtime.fork(found.session.id, at))
-    return Continued(forked, found.waiting)
+    return Continued(forked, found.waiting, found.kept)
 
 
 def parts_of(message: InputMessage) -> list[MessagePart]:

@@ -251,9 +251,9 @@ def test_nobody_answers_for_a_tool_that_was_not_called(
                 }
                 answer = httpx.post(f"{url}/ag-ui", headers=key, json=run_input(said, tool), timeout=300)
                 assert (answer.status_code, "No tool was called" in answer.text) == (400, True), answer.text
-            long: dict[str, JSON] = {"id": "t", "role": "tool", "toolCallId": ours, "content": "x" * 20_000}
+            long: dict[str, JSON] = {"id": "t", "role": "tool", "toolCallId": ours, "content": "x" * 100_001}
             answer = httpx.post(f"{url}/ag-ui", headers=key, json=run_input(said, long), timeout=300)
-            assert (answer.status_code, "10,000" in answer.text) == (400, True), answer.text
+            assert (answer.status_code, "100,000" in answer.text) == (400, True), answer.text
             bad: JSON = [{**MAP, "name": "show map"}] if isinstance(MAP, dict) else []
             user: dict[str, JSON] = {"id": "1", "role": "user", "content": "Go"}
             answer = httpx.post(f"{url}/ag-ui", headers=key, json=run_input(user, tools=bad), timeout=300)
