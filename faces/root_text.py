@@ -126,8 +126,6 @@ class TextStream:
     def __init__(self, agent: str = "/", *, longest: int | None = None) -> None:
         self._agent = agent
         self._left = longest
-        self.cut = False
-        """Whether text was left out because of the limit."""
         self._certain = CertainText()
         self._written = ""
         self._sent = ""
@@ -149,7 +147,6 @@ class TextStream:
 
     def _send(self, text: str) -> Iterator[str | None]:
         if self._left is not None and len(text) > self._left:
-            self.cut = True
             text = text[: self._left]
         if text.startswith(self._sent) and len(text) > len(self._sent):
             yield text[len(self._sent) :]

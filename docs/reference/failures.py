@@ -6,7 +6,8 @@ The rows are the kinds of `iact.faces.failure`; a column says in what form each 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,61 +20,59 @@ _END: Final = "<!-- The end of what is written. -->"
 _PART: Final = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 
 
-def _in_responses(kind: FailureKind) -> str:
+def _status(kind: FailureKind) -> str:
     again = "" if kind.again else ", `x-should-retry: false`"
-    return f"{kind.status}{again}"
+    status = f"{kind.status}{again}"
+    return f"{status} for a chat; a response has the status `cancelled`" if kind is CANCELLED else status
 
 
-def _in_a2a(kind: FailureKind) -> str:
-    if kind is CANCELLED:
-        return "`TASK_STATE_CANCELED`"
-    if kind is INVALID:
-        return "JSON-RPC error -32602"
-    if kind is STOPPED:
-        return "JSON-RPC error -32603"
-    return "`TASK_STATE_FAILED`, the code in `metadata.error`"
+@dataclass(frozen=True, slots=True)
+class FaceForm:
+    """In what form a face tells of failures."""
+
+    others: str
+    """How it tells of every kind that has no form of its own."""
+    own: Mapping[FailureKind, str]
 
 
-def _in_ag_ui(kind: FailureKind) -> str:
-    if kind is CANCELLED:
-        return "`RUN_FINISHED` with the outcome `cancelled`"
-    if kind is INVALID:
-        return "HTTP 400 before the run begins"
-    return "`RUN_ERROR` with this code"
-
-
-def _in_acp(kind: FailureKind) -> str:
-    if kind is CANCELLED:
-        return "`stopReason: cancelled`"
-    if kind is INVALID:
-        return "error -32602"
-    if kind is STOPPED:
-        return "error -32603"
-    return "error -32603, the code in `data`"
-
-
-def _in_mcp(kind: FailureKind) -> str:
-    if kind is CANCELLED:
-        return "`isError` with `status: cancelled`"
-    if kind in (INVALID, STOPPED):
-        return "`isError` with the sentence"
-    return "`isError`, the code in `structuredContent.error`"
-
-
-FORMS: Final[Mapping[str, tuple[str, Callable[[FailureKind], str]]]] = {
-    "responses.md": ("HTTP status", _in_responses),
-    "a2a.md": ("told as", _in_a2a),
-    "ag-ui.md": ("told as", _in_ag_ui),
-    "editors.md": ("told as", _in_acp),
-    "mcp-server.md": ("told as", _in_mcp),
+FORMS: Final[Mapping[str, FaceForm]] = {
+    "a2a.md": FaceForm(
+        "`TASK_STATE_FAILED`, the code in `metadata.error`",
+        {
+            CANCELLED: "`TASK_STATE_CANCELED`",
+            INVALID: "JSON-RPC error -32602",
+            STOPPED: "JSON-RPC error -32603",
+        },
+    ),
+    "ag-ui.md": FaceForm(
+        "`RUN_ERROR` with this code",
+        {
+            CANCELLED: "`RUN_FINISHED` with the outcome `cancelled`",
+            INVALID: "HTTP 400 before the run begins",
+        },
+    ),
+    "editors.md": FaceForm(
+        "error -32603, the code in `data`",
+        {CANCELLED: "`stopReason: cancelled`", INVALID: "error -32602", STOPPED: "error -32603"},
+    ),
+    "mcp-server.md": FaceForm(
+        "`isError`, the code in `structuredContent.error`",
+        {
+            CANCELLED: "`isError` with `status: cancelled`",
+            INVALID: "`isError` with the sentence",
+            STOPPED: "`isError` with the sentence",
+        },
+    ),
+    "responses.md": FaceForm("", {kind: _status(kind) for kind in FAILURES}),
 }
-"""For each guide, the title of its column, and its text for a kind."""
+"""The form of each guide's face."""
 
 
 def table(guide: str) -> str:
     """The table of a guide, between its marks."""
-    title, form = FORMS[guide]
-    rows = [f"| `{kind.code}` | {kind.when} | {form(kind)} |" for kind in FAILURES]
+    form = FORMS[guide]
+    title = "told as" if form.others else "HTTP status"
+    rows = [f"| `{kind.code}` | {kind.when} | {form.own.get(kind, form.others)} |" for kind in FAILURES]
     return "\n".join([_BEGIN, "", f"| code | what happened | {title} |", "|---|---|---|", *rows, "", _END])
 
 

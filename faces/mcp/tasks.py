@@ -21,6 +21,7 @@ from mcp_types import (
 
 from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply
+from iact.core.records.record import Record
 from iact.core.session.progress import newest_line
 from iact.core.session.runtime import Runtime
 from iact.faces.conversation import SpokenTurn, turn_of
@@ -62,9 +63,11 @@ async def get(
     ask are denied."""
     turn = await _turn(context, runtime, params)
     client = context.session.client_capabilities
-    if turn.reply is None and clears:
-        await unasked.deny(turn.session, turn.waiting, client)
-    return {"resultType": "complete", **_head(turn), **_standing(turn, client)}
+    waiting: Sequence[Record] = turn.waiting if turn.reply is None else ()
+    if waiting and clears:
+        denied, _ = await unasked.deny(turn.session, waiting, client)
+        waiting = [one for one in waiting if one not in denied]
+    return {"resultType": "complete", **_head(turn), **_standing(turn, waiting, client)}
 
 
 async def update(
@@ -106,7 +109,10 @@ def _head(turn: SpokenTurn) -> dict[str, JSON]:
     }
 
 
-def _standing(turn: SpokenTurn, client: ClientCapabilities | None) -> dict[str, JSON]:
+def _standing(
+    turn: SpokenTurn, open_ones: Sequence[Record], client: ClientCapabilities | None
+) -> dict[str, JSON]:
+    """The state of a task. `open_ones`: the questions that wait, which are a fold over all of the session's records."""
     session, reply = turn.session, turn.reply
     if reply is not None:
         assert isinstance(reply.content, Reply)
@@ -117,7 +123,7 @@ def _standing(turn: SpokenTurn, client: ClientCapabilities | None) -> dict[str, 
     if session.failure is not None:
         why = str(session.failure)
         return {"status": "failed", "statusMessage": why, "error": {"code": INTERNAL_ERROR, "message": why}}
-    waiting = [one for one in turn.waiting if can_ask(client, one)]
+    waiting = [one for one in open_ones if can_ask(client, one)]
     if waiting:
         asked: dict[str, JSON] = {
             key_of(one): request_of(session.id, one, client).model_dump(
@@ -126,6 +132,6 @@ def _standing(turn: SpokenTurn, client: ClientCapabilities | None) -> dict[str, 
             for one in waiting
         }
         return {"status": "input_required", "inputRequests": asked}
-    held = [unasked.held_text(session.id, one) for one in turn.waiting]
+    held = [unasked.held_text(session.id, one) for one in open_ones]
     doing = "\n".join(held) or newest_line(session.records(turn.said.n))
     return {"status": "working", **({"statusMessage": doing} if doing else {})}

@@ -13,6 +13,7 @@ from typing import Final
 from mcp_types import ClientCapabilities
 
 from iact.core.errors import IactError
+from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
 from iact.core.session.question_text import told
 from iact.core.session.questions import held_for_a_person
@@ -24,7 +25,11 @@ _DENIED: Final = (
     "This client can't ask its user, so this was denied: {question} To be asked, go on in the session in a terminal: iact run "
     "--session {session} TEXT. A rule with `hold` in the policy lets such calls wait for a person instead."
 )
-_HELD: Final = "This waits for a person: {question} Answer with: iact clear {n} --session {session}"
+_HELD: Final = (
+    "This waits for a person: {question} Answer with: iact clear {n} --session {session} --allow (or --deny)."
+)
+_LONGEST: Final = 500
+"""The most characters of a question in a line."""
 
 
 async def deny(
@@ -47,13 +52,20 @@ async def deny(
 
 def denied_text(session: str, question: Record) -> str:
     """What a client is told about a question that was denied."""
-    return _DENIED.format(question=_first_line(question), session=session)
+    return _DENIED.format(question=_in_a_line(question), session=session)
 
 
 def held_text(session: str, question: Record) -> str:
     """What a client is told about a question that waits for a person."""
-    return _HELD.format(question=_first_line(question), session=session, n=question.n)
+    return _HELD.format(question=_in_a_line(question), session=session, n=question.n)
 
 
-def _first_line(question: Record) -> str:
-    return told(question).partition("\n")[0]
+def _in_a_line(question: Record) -> str:
+    """What is asked, as one line."""
+    first, *rest = told(question).splitlines()
+    if not isinstance(question.content, FormAsk):
+        return first
+
+    # The first line of a form only says who asks; the words follow it behind bars.
+    words = [line.strip().removeprefix("|").strip() for line in rest if line.startswith("  | ")]
+    return " ".join([first, *words])[:_LONGEST]

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from pydantic.json_schema import models_json_schema
 
+from iact.faces.failure import FAILURES
 from iact.faces.responses.wire import CreateCompletion, CreateResponse
 
-_ERRORS = {
-    "400": "the request is wrong; the message says where", "401": "nobody that is known", "403": "they may not",
-    "404": "there is no such response or model", "413": "the request is too large", "503": "the session stopped or can't be opened",
-}  # fmt: skip
+_BEFORE: Final = {
+    401: "nobody that is known",
+    403: "they may not",
+    404: "there is no such response or model",
+    413: "the request is too large",
+}
+"""What is refused before any work begins."""
+
+
+def _errors() -> dict[str, str]:
+    """What each status of an error means: those of `_BEFORE`, and of every kind of failure."""
+    found = {status: [why] for status, why in _BEFORE.items()}
+    for kind in FAILURES:
+        found.setdefault(kind.status, []).append(f"{kind.code}: {kind.when}")
+    return {str(status): "; ".join(whys) for status, whys in sorted(found.items())}
 
 
 def description() -> dict[str, Any]:
@@ -88,7 +100,7 @@ def _operation(summary: str, answer: dict[str, Any], body: str = "") -> dict[str
             "description": why,
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
         }
-        for status, why in _ERRORS.items()
+        for status, why in _errors().items()
     }
     content: dict[str, Any] = {"application/json": {"schema": answer}}
     if body:
