@@ -392,20 +392,18 @@ def _disk(data: Path) -> Check:
 def leftovers(data: Path, *, fix: bool = False) -> Check:
     """Whether processes that were killed left something behind. `fix`: remove it first."""
     places = _data_directories(data)
-    removed = Leftovers()
-    if fix:
-        for place in places:
-            removed += remove(place)
-
-    left = Leftovers()
-    for place in places:
-        left += find(place)
+    removed = remove(places) if fix else Leftovers()
+    left = find(places)
     if left:
         refused = " (it can't be removed now)" if fix else ""
         detail = f"Processes that are gone left {left.told()}{refused}."
+        if left.engine_silent:
+            detail += " Containers were not checked, because no engine answers."
         return Check("leftovers", False, detail, "iact doctor --fix")
 
     detail = f"removed {removed.told()} that processes left" if removed else "no process left anything behind"
+    if left.engine_silent:
+        detail += "; containers were not checked, because no engine answers"
     return Check("leftovers", True, detail)
 
 

@@ -1,12 +1,13 @@
-"""What hosts left behind that are gone, on any backend: to show it, and to remove it without starting a session.
+"""What hosts left behind on this machine that are gone: to show it, and to remove it without starting a session.
 
-The next host on the data directory removes the same.
+The next host on the data directory removes the same. Pods are not among it: only the host that started them knows its
+cluster, and the cluster ends them within minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,17 +36,11 @@ class Leftovers:
     overlays: list[Path] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     """Control groups."""
+    engine_silent: bool = False
+    """No engine answers, or not to everything, so that containers may be left that are not listed."""
 
     def __bool__(self) -> bool:
         return bool(self.containers or self.folders or self.overlays or self.groups)
-
-    def __add__(self, other: Leftovers) -> Leftovers:
-        return Leftovers(
-            self.containers + other.containers,
-            self.folders + other.folders,
-            self.overlays + other.overlays,
-            self.groups + other.groups,
-        )
 
     def told(self) -> str:
         """The numbers of each kind, for people."""
@@ -59,44 +54,46 @@ class Leftovers:
         return ", ".join(counted)
 
 
-def find(data: Path) -> Leftovers:
-    """What hosts on the data directory `data` left that are gone. Removes nothing. Blocks.
-
-    What an engine that does not answer has, is not found.
-    """
+def find(places: Sequence[Path]) -> Leftovers:
+    """What hosts on the data directories `places` left that are gone. Removes nothing. Blocks."""
     found = Leftovers()
-    with _engine() as client:
-        if client is not None:
-            found.containers += abandoned_containers(client, data).values()
-            found.containers += abandoned_volumes(client, data)
-    found.folders += reaper.abandoned(reaper.sockets(data), data)
-    found.overlays += unclaimed(data)
-    found.groups += cgroups.abandoned(data)
+    for data in places:
+        found.folders += reaper.abandoned(reaper.sockets(data), data)
+        found.overlays += unclaimed(data)
+        found.groups += cgroups.abandoned(data)
+    found.groups = list(dict.fromkeys(found.groups))  # some belong to no data directory
+
+    _ask_engine(places, _abandoned, found)
     return found
 
 
-def remove(data: Path) -> Leftovers:
+def remove(places: Sequence[Path]) -> Leftovers:
     """Remove what `find` finds. Return what is gone. Blocks."""
     removed = Leftovers()
-    removed.overlays += collect(data)
-    removed.groups += cgroups.reap(data)
-    removed.folders += reaper.reap_folders(data)
-    with _engine() as client:
-        if client is not None:
-            removed.containers += reap(client, data).removed
+    for data in places:
+        removed.overlays += collect(data)
+        removed.groups += cgroups.reap(data)
+        removed.folders += reaper.reap_folders(data)
+
+    _ask_engine(places, _reaped, removed)
     return removed
 
 
-@contextmanager
-def _engine() -> Iterator[docker.DockerClient | None]:
-    """The engine, if one answers."""
+def _ask_engine(
+    places: Sequence[Path], ask: Callable[[docker.DockerClient, Path], Iterable[str]], told: Leftovers
+) -> None:
+    """Note in `told` the containers that `ask` names for each data directory, and whether the engine fell silent."""
     try:
-        client = connect(timeout=_PATIENCE)
-    except SandboxUnavailable:
-        yield None
-        return
-    with closing(client):
-        try:
-            yield client
-        except EngineFailure:
-            return
+        with closing(connect(timeout=_PATIENCE)) as client:
+            for data in places:
+                told.containers += ask(client, data)
+    except (SandboxUnavailable, *EngineFailure):
+        told.engine_silent = True
+
+
+def _abandoned(client: docker.DockerClient, data: Path) -> list[str]:
+    return [*abandoned_containers(client, data).values(), *abandoned_volumes(client, data)]
+
+
+def _reaped(client: docker.DockerClient, data: Path) -> list[str]:
+    return reap(client, data).removed

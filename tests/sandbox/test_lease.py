@@ -17,10 +17,12 @@ from docker.errors import APIError
 from docker.models.containers import Container
 from requests.exceptions import ReadTimeout
 
+from iact import doctor
 from iact.core.errors import SandboxUnavailable
 from iact.sandbox import DockerHost, leftovers, owner, reaper
 from iact.sandbox.docker import first_process, lease, refused, removal, state
 from iact.sandbox.docker.image import ensure
+from iact.user_folders import USERS
 from tests.sandbox.calling import shell, until
 from tests.sandbox.conftest import sweep
 from tests.sandbox.inside import hosting
@@ -74,7 +76,7 @@ def test_nothing_goes_on_after_its_owner(
             async with hosting(tmp_path) as host:
                 other = await host.start("shell", session="t", workspace=workspace, report=print)
                 assert (await shell(other, "echo ours")).output == "ours\n"
-            assert leftovers.find(tmp_path).containers == []
+            assert leftovers.find([tmp_path]).containers == []
 
         loop.run(another_of_the_same_directory())
         container.reload()
@@ -82,9 +84,9 @@ def test_nothing_goes_on_after_its_owner(
         process.kill()
     assert container.wait(timeout=10)["StatusCode"] == 143
     seen = beats.stat().st_size
-    assert leftovers.find(tmp_path).containers
-    assert leftovers.remove(tmp_path).containers
-    assert not leftovers.find(tmp_path)
+    assert leftovers.find([tmp_path]).containers
+    assert leftovers.remove([tmp_path]).containers
+    assert not leftovers.find([tmp_path])
     assert (containers(engine, tmp_path), folders(tmp_path)) == ([], [])
     assert beats.stat().st_size == seen
 
@@ -254,3 +256,54 @@ def test_a_container_whose_creation_was_not_answered_is_removed_and_not_the_next
             assert (await shell(running, "echo on")).output == "on\n"
 
     loop.run(scenario())
+
+
+def test_the_doctor_says_that_containers_were_not_checked_where_no_engine_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    nothing_else = doctor.leftovers(tmp_path)
+    assert nothing_else.ok
+    assert "containers were not checked" in nothing_else.detail
+
+    folder = reaper.sockets(tmp_path) / "1-0.0@1"
+    folder.mkdir(parents=True)
+    found = doctor.leftovers(tmp_path)
+    assert not found.ok
+    assert "1 folder" in found.detail
+    assert "Containers were not checked" in found.detail
+    fixed = doctor.leftovers(tmp_path, fix=True)
+    assert "removed 1 folder" in fixed.detail
+    assert "containers were not checked" in fixed.detail
+
+
+def test_an_engine_that_stops_answering_is_told_with_what_it_said_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answers_once(client: docker.DockerClient, data: Path) -> dict[str, str]:
+        if data != tmp_path:
+            raise ReadTimeout("the engine took too long")
+        return {"0": "of the first"}
+
+    monkeypatch.setattr(leftovers, "abandoned_containers", answers_once)
+    found = leftovers.find([tmp_path, tmp_path / "users" / "a"])
+    assert found.containers == ["of the first"]
+    assert found.engine_silent
+
+
+def test_the_doctor_connects_once_for_all_data_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections = []
+
+    def connect(timeout: int) -> docker.DockerClient:
+        connections.append(timeout)
+        return docker.DockerClient.from_env(timeout=timeout)
+
+    monkeypatch.setattr(leftovers, "connect", connect)
+    for user in ("a", "b"):
+        (tmp_path / USERS / user).mkdir(parents=True)
+    found = doctor.leftovers(tmp_path)
+    assert found.ok
+    assert "not checked" not in found.detail
+    assert len(connections) == 1
