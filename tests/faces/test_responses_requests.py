@@ -19,7 +19,7 @@ from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.message import question_id
 from iact.faces.responses.begin import _meant
-from iact.faces.responses.given import ClientFields
+from iact.faces.responses.given import ClientFields, kept
 from iact.faces.responses.work import Continued
 from tests.core.session import plan_scenes
 from tests.core.session.fakes import Asked, Script, replies, runtime
@@ -142,8 +142,8 @@ def test_a_word_answers_the_question_that_was_shown_and_no_older_one() -> None:
     older, newer = _question(4), _question(6)
     shown = question_id("s", newer)
     session: Any = None
-    for kept, given in ((ClientFields(asked=shown), None), (ClientFields(), shown)):
-        meant = _meant(Continued(session, (older, newer), kept), "Blue.", given, by_call=False)
+    for fields, given in ((ClientFields(asked=shown), None), (ClientFields(), shown)):
+        meant = _meant(Continued(session, (older, newer), fields), "Blue.", given, by_call=False)
         assert meant is not None
         assert (meant.question, meant.said) == (newer.n, "Blue.")
         assert shown.endswith(f"_{meant.seen}")
@@ -153,9 +153,12 @@ async def test_the_question_that_a_response_ended_with_is_kept(tmp_path: Path) -
     async with runtime(tmp_path, replies(BOTH), policy=READS) as opened, asking(opened, LOCAL) as http:
         asked = await answer(http, input="Write it.")
         first, second = OpenQuestions(only(opened).records()).waiting
-        assert question_id(only(opened).id, first) in text_of(asked)
+        session = only(opened)
+        shown = question_id(session.id, first)
+        assert shown in text_of(asked)
+        assert kept(session.journal.parent, int(asked["id"].rpartition("_")[2])).asked == shown
         refused = await answer(http, input="no", previous_response_id=asked["id"])
-        assert question_id(only(opened).id, second) in text_of(refused)
+        assert question_id(session.id, second) in text_of(refused)
 
 
 async def test_what_a_person_says_to_a_question_that_is_over_is_said(tmp_path: Path) -> None:
@@ -182,7 +185,7 @@ async def test_what_was_wrong_with_a_first_answer_is_no_failure_of_a_question(tm
         made = await answer(http, input="Who?", tools=TOOLS, text={"format": SCHEMA})
         assert [one["type"] for one in made["output"]] == ["function_call"]
         read = (await http.get(f"/v1/responses/{made['id']}")).json()
-        assert (read["status"], read["output"]) == ("completed", made["output"])
+        assert (read["status"], read["output"], read["error"]) == ("completed", made["output"], None)
 
 
 async def test_a_model_that_fails_at_the_second_answer_is_told_as_that(tmp_path: Path) -> None:
@@ -221,13 +224,20 @@ async def test_two_who_begin_alike_have_chats_of_their_own(tmp_path: Path) -> No
         runtime(tmp_path, replies({"/": ["One.", "Two."]})) as opened,
         asking(opened, ACCOUNT) as http,
     ):
+        begun: list[dict[str, str]] = [{"role": "user", "content": "Hello"}]
         for user in ("carl", "dora"):
-            chat = [{"role": "user", "content": "Hello"}]
-            for text in ("One.", "Two."):
-                made = await http.post("/v1/chat/completions", json={"messages": chat, "user": user})
-                assert made.json()["choices"][0]["message"]["content"] == text
-                chat += [{"role": "assistant", "content": text}, {"role": "user", "content": "On"}]
-        assert len(opened.opened) == 2
+            await http.post("/v1/chat/completions", json={"messages": begun, "user": user})
+        for user in ("carl", "dora"):
+            on = [
+                *begun,
+                {"role": "assistant", "content": "One."},
+                {"role": "user", "content": f"I am {user}"},
+            ]
+            await http.post("/v1/chat/completions", json={"messages": on, "user": user})
+        assert [said(one) for one in opened.opened.values()] == [
+            ["Hello", "I am carl"],
+            ["Hello", "I am dora"],
+        ]
 
 
 # --- bounds ------------------------------------------------------------------------------------------
