@@ -77,6 +77,7 @@ export class Connection {
   /** Connect, and stay connected from now on. */
   open() {
     clearTimeout(this.#timer);
+    clearInterval(this.#looking);
     this.handlers.state(this.#failures > 1 ? "offline" : "connecting");
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
     this.#socket = socket;
@@ -201,7 +202,11 @@ export class Connection {
     }
     this.#failures += 1;
     this.handlers.state(this.#failures > 1 ? "offline" : "connecting");
-    if (!opened && (await refused())) {
+    const isRefused = !opened && (await refused());
+    // Meanwhile the page can have been looked at again, which connects at once.
+    if (this.#socket !== null) return;
+    clearTimeout(this.#timer);
+    if (isRefused) {
       this.handlers.state("refused");
       // Another tab may sign in, which also admits this tab.
       this.#timer = setTimeout(() => this.#lost(false), LONGEST_WAIT);
