@@ -271,6 +271,11 @@ class Connection:
 
     async def _arrive(self, frame: str | bytes) -> None:
         """Take in a message. A ping is answered at once, even while a request takes long."""
+        if isinstance(frame, bytes) and self._incoming is not None:
+            # Told before they wait behind other requests: on a slow line, nothing else tells that the line is alive.
+            self._incoming.arrived += len(frame)
+            await self._tell_upload(self._incoming)
+
         ping = _ping(frame)
         if ping is None:
             await self._arrived.put(frame)
@@ -312,6 +317,14 @@ class Connection:
         except UsageError as error:
             self._no_upload()
             await self._outbox.error(self._upload, "usage", str(error))
+        else:
+            await self._tell_upload(incoming)
+
+    async def _tell_upload(self, incoming: IncomingFile) -> None:
+        """Report how much of the announced file is here."""
+        # What came before its announcement was answered is counted when it is stored.
+        arrived = max(incoming.arrived, incoming.came)
+        await self._outbox.send({"type": "uploading", "arrived": arrived, "taken": incoming.came})
 
     async def _refuse_flood(self, frame: str | bytes) -> None:
         self._refused += 1

@@ -23,7 +23,8 @@ LARGEST_ARCHIVE: Final = 16 << 30
 
 @dataclass
 class IncomingFile:
-    """One file, as far as it has been received. `file`: where it is stored, if it is not in memory."""
+    """One file, as far as it has been received. `file`: where it is stored, if it is not in memory. `came`: bytes of it
+    that are stored; `arrived`: also those that wait behind other messages."""
 
     name: str
     media: str
@@ -31,6 +32,7 @@ class IncomingFile:
     content: bytearray = field(default_factory=bytearray)
     file: IO[bytes] | None = None
     came: int = 0
+    arrived: int = 0
 
     def feed(self, data: bytes) -> None:
         """Take the next piece.

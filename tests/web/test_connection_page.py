@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from playwright.async_api import expect
 
+from iact.core.records.record import Record
+from iact.web.server import WebServer
 from tests.web.browser import SHARED
-from tests.web.fake import FakeSession
+from tests.web.dialling import dial, run, send, until
+from tests.web.fake import FakeRuntime, FakeSession
 from tests.web.test_page import stage
 
 FAKE: Final = """
@@ -76,3 +80,90 @@ def test_only_one_connection_is_looked_after() -> None:
         assert await outcome(script) == 1
 
     SHARED.run(test)
+
+
+UPLOADING: Final = """
+    sockets[0].opens();
+    const announced = connection.announce({ name: "a", size: 9 * PIECE });
+    sockets[0].says({ type: "ok", id: sockets[0].asked.at(-1).id });
+    const line = await announced;
+    let lost = "";
+    const sending = (async () => {
+        for (let n = 1; n <= 9; n++) await connection.sendBytes(new ArrayBuffer(PIECE), line, n * PIECE);
+    })().catch((error) => { lost = error.code; });
+    await settle();
+    const seen = [sockets[0].pieces];
+"""
+
+
+def test_at_most_four_pieces_of_a_file_are_on_their_way() -> None:
+    async def test() -> None:
+        script = f"""
+            {UPLOADING}
+            sockets[0].says({{ type: "uploading", arrived: PIECE, taken: 0 }});
+            await settle();
+            seen.push(sockets[0].pieces);
+            sockets[0].says({{ type: "uploading", arrived: 3 * PIECE, taken: 3 * PIECE }});
+            await settle();
+            seen.push(sockets[0].pieces);
+            sockets[0].says({{ type: "uploading", arrived: 9 * PIECE, taken: 9 * PIECE }});
+            await sending;
+            return [...seen, sockets[0].pieces, lost];
+        """
+        assert await outcome(script) == [5, 5, 8, 9, ""]
+
+    SHARED.run(test)
+
+
+def test_a_file_does_not_go_on_on_another_line() -> None:
+    async def test() -> None:
+        script = f"""
+            {UPLOADING}
+            sockets[0].onclose();
+            connection.open();
+            sockets[1].opens();
+            await sending;
+            return [...seen, sockets[1].pieces, lost];
+        """
+        assert await outcome(script) == [5, 0, "offline"]
+
+    SHARED.run(test)
+
+
+def test_a_file_that_the_server_refuses_in_the_middle_is_given_up() -> None:
+    async def test() -> None:
+        script = f"""
+            {UPLOADING}
+            const {{ id }} = sockets[0].asked.at(-1);
+            sockets[0].says({{ type: "error", id, code: "usage", message: "The archive can't be stored." }});
+            await sending;
+            return [...seen, lost];
+        """
+        assert await outcome(script) == [5, "usage"]
+
+    SHARED.run(test)
+
+
+def test_the_server_tells_that_bytes_arrive_while_they_wait_behind_a_request() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            await send(client, type="upload", name="a.txt", size=3, id=2)
+            await until(client, type="ok", id=2)
+            goes_on = asyncio.Event()
+
+            async def takes_long(path: str) -> Record:
+                await goes_on.wait()
+                return session.append("notice", level="warning", code="x")
+
+            session.stop_calls = takes_long  # type: ignore[method-assign]
+            await send(client, type="calls.stop", path="/", id=3)
+            await client.send(b"abc")
+            arrived = (await until(client, type="uploading"))[-1]
+            assert arrived == {"type": "uploading", "arrived": 3, "taken": 0}
+            goes_on.set()
+            taken = (await until(client, type="uploading"))[-1]
+            assert taken == {"type": "uploading", "arrived": 3, "taken": 3}
+
+    run(test)

@@ -193,6 +193,17 @@ class BoardNews(TypedDict):
     why: str
 
 
+class UploadingNews(TypedDict):
+    """How much of the announced file is here: `arrived` bytes, of which `taken` no longer wait behind other messages.
+
+    The client keeps few bytes on their way beyond those that are `taken`.
+    """
+
+    type: Literal["uploading"]
+    arrived: int
+    taken: int
+
+
 class SessionsNews(TypedDict):
     """The list that was requested with `sessions`."""
 
@@ -243,5 +254,6 @@ News: TypeAlias = (
     | RefusedNews
     | YouNews
     | BoardNews
+    | UploadingNews
 )
 """Everything that the server sends unasked, except single records."""

@@ -280,7 +280,7 @@ class StopCalls(Message):
 class Upload(Message):
     """Announce a file of `size` bytes, sent in binary frames after the `ok` and finished with `upload.end`.
 
-    `archive`: the file is a session, and `session.import` follows; it is stored on disk as it arrives, and may be
+    `uploading` messages tell how much of it has arrived. `archive`: the file is a session, and `session.import` follows; it is stored on disk as it arrives, and may be
     larger.
     """
 

@@ -3,10 +3,7 @@
 import { el, part } from "../base/dom.js";
 import { bytes } from "../base/format.js";
 import { t } from "../base/language.js";
-import { RequestError, bytesOf } from "../state/connection.js";
-
-/** Bytes of one frame; the server accepts no longer frames. */
-const PIECE = 128 * 1024;
+import { PIECE, RequestError, bytesOf } from "../state/connection.js";
 
 /** Bytes of a message from which it is sent like a file. */
 const LONG = 200 * 1024;
@@ -115,9 +112,10 @@ export class Uploads {
     if (!archive && file.size > MOST) {
       throw new RequestError("usage", t("{name} is too large: {size}, where a file may have {most}.", { name: file.name, size: bytes(file.size), most: bytes(MOST) }));
     }
-    await connection.request("upload", { name: file.name, media: file.type.split(";")[0], size: file.size, archive });
+    const line = await connection.announce({ name: file.name, media: file.type.split(";")[0], size: file.size, archive });
     for (let at = 0; at < file.size; at += PIECE) {
-      await connection.sendBytes(await file.slice(at, at + PIECE).arrayBuffer());
+      const piece = await file.slice(at, at + PIECE).arrayBuffer();
+      await connection.sendBytes(piece, line, at + piece.byteLength);
       if (file.size > 4 * PIECE) this.say(t("Uploading {name}: {done} of {size}", { name: file.name, done: bytes(Math.min(at + PIECE, file.size)), size: bytes(file.size) }));
     }
   }

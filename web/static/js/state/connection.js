@@ -30,8 +30,10 @@ const LONG = new Set(["module.add", "module.approve", "everybody.module.add", "m
   "model.try", "model.board", "foresee", "compress", "apply", "export", "audit.download", "upload.end"]);
 /** The bytes of one message to the server, without a margin for its id; it leaves a client that sends more. */
 const LONGEST = 255 * 1024;
-/** The bytes of a file that may wait in the browser to be sent. */
-const ROOM = 1 << 20;
+/** Bytes of one piece of a file. The server tells of each, so on a slow line none may take longer than `GIVEN_UP`. */
+export const PIECE = 64 * 1024;
+/** How many bytes of a file may be on their way: sent, and not taken by the server. */
+const UNDER_WAY = 4 * PIECE;
 
 /** A request was refused or could not be sent. `code` is the server's, or "offline". */
 export class RequestError extends Error {
@@ -63,6 +65,9 @@ export class Connection {
   /** How many looks in a row have found no word from the server. */
   #quiet = 0;
   /** @type {ReturnType<typeof setInterval>|undefined} */ #looking;
+  /** The file that is being sent: how many bytes of it the server has taken, and why it takes no more.
+   * @type {{announced: number, taken: number, refused: RequestError|null, heard: () => void}} */
+  #upload = { announced: 0, taken: 0, refused: null, heard: () => {} };
   #next = 1;
   #failures = 0;
   /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
@@ -137,18 +142,47 @@ export class Connection {
   }
 
   /**
-   * Send a piece of a file. Settles when there is room for more.
-   * @param {ArrayBuffer} piece
+   * Announce a file. Returns the line on which the server expects its bytes: on another one, it knows nothing of it.
+   * @param {Fields<"upload">} file
    */
-  async sendBytes(piece) {
-    const socket = this.#socket;
-    if (socket?.readyState !== WebSocket.OPEN) throw new RequestError("offline", t("The connection was lost during the upload. Send the file again."));
-    socket.send(piece);
-    while (socket.bufferedAmount > ROOM && socket.readyState === WebSocket.OPEN) await new Promise((done) => setTimeout(done, 10));
+  async announce(file) {
+    const line = this.#socket;
+    const announced = this.#next;
+    await this.request("upload", file);
+    // Only now: what is told before the answer is about the file before.
+    this.#upload = { announced, taken: 0, refused: null, heard: () => {} };
+    return line;
+  }
+
+  /**
+   * Send a piece of the announced file. Settles when the server has taken enough for another.
+   * @param {ArrayBuffer} piece
+   * @param {WebSocket|null} line
+   * @param {number} until how many bytes of the file are sent with this piece
+   */
+  async sendBytes(piece, line, until) {
+    const upload = this.#upload;
+    if (!this.#isOpen(line)) throw lostUpload();
+    line?.send(piece);
+    while (until - upload.taken > UNDER_WAY && upload.refused === null && this.#isOpen(line)) {
+      await new Promise((heard) => { upload.heard = () => heard(undefined); });
+    }
+    if (upload.refused !== null) throw upload.refused;
+    if (!this.#isOpen(line)) throw lostUpload();
+  }
+
+  /** Whether a line is still the one that is open. @param {WebSocket|null} line */
+  #isOpen(line) {
+    return line !== null && line === this.#socket && line.readyState === WebSocket.OPEN;
   }
 
   /** @param {any} message */
   #take(message) {
+    if (message.type === "uploading") {
+      this.#upload.taken = message.taken;
+      this.#upload.heard();
+      return;
+    }
     if (message.type !== "ok" && message.type !== "error") {
       this.handlers.message(message);
       return;
@@ -157,7 +191,10 @@ export class Connection {
     this.#waiting.delete(message.id);
     if (message.type === "ok") asked?.resolve(message);
     else if (asked) asked.reject(new RequestError(message.code, heard(message.message)));
-    else this.handlers.message({ type: "notice", text: message.message });
+    else if (message.id === this.#upload.announced) {
+      this.#upload.refused = new RequestError(message.code, heard(message.message));
+      this.#upload.heard();
+    } else this.handlers.message({ type: "notice", text: message.message });
   }
 
   /** Find out whether the server is still there, and which requests it has left unanswered for too long. */
@@ -195,6 +232,7 @@ export class Connection {
   async #lost(opened) {
     clearInterval(this.#looking);
     this.#socket = null;
+    this.#upload.heard();
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of waiting) {
@@ -225,6 +263,10 @@ export class Connection {
       this.#ping();
     }
   }
+}
+
+function lostUpload() {
+  return new RequestError("offline", t("The connection was lost during the upload. Send the file again."));
 }
 
 /** How many bytes a text has when it is sent. @param {string} text */

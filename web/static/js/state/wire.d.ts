@@ -836,6 +836,13 @@ export interface Uploaded {
   name: string;
 }
 
+/** How much of the announced file is here: `arrived` bytes, of which `taken` no longer wait behind other messages. The client keeps few bytes on their way beyond those that are `taken`. */
+export interface UploadingNews {
+  type: "uploading";
+  arrived: number;
+  taken: number;
+}
+
 export interface Usage {
   list: Array<UsageRow>;
 }
@@ -893,7 +900,7 @@ export interface YouNews {
 }
 
 /** The messages that the server sends on its own. */
-export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews | RecordsNews | RenderedNews | DeltaNews | ActivityNews | OutputNews | NoticeNews | SessionsNews | StandingNews | RefusedNews | YouNews | BoardNews;
+export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews | RecordsNews | RenderedNews | DeltaNews | ActivityNews | OutputNews | NoticeNews | SessionsNews | StandingNews | RefusedNews | YouNews | BoardNews | UploadingNews;
 
 /** The requests, by type: the fields of each, and the fields of its `ok`. */
 export interface Requests {
