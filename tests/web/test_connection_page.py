@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+import pytest
 from playwright.async_api import expect
 
 from iact.core.records.record import Record
@@ -167,3 +168,57 @@ def test_the_server_tells_that_bytes_arrive_while_they_wait_behind_a_request() -
             assert taken == {"type": "uploading", "arrived": 3, "taken": 3}
 
     run(test)
+
+
+# --- long messages
+
+MESSAGE: Final = """
+    const { Uploads } = await import("/static/js/composer/uploads.js");
+    const asked = [];
+    const store = { chosen: 1, past: false, session: { id: before } };
+    const line = {
+        announce: async () => { meanwhile(store); },
+        sendBytes: async () => undefined,
+        request: async (type) => { asked.push(type); },
+    };
+    const uploads = new Uploads(line, () => undefined, store);
+    const said = uploads.message("x".repeat(300_000), {}).catch((error) => asked.push(error.message));
+    await said;
+    return asked;
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "meanwhile", "asked"),
+    [
+        ('"s"', "", ["say"]),
+        ('"s"', "store.session = { id: 't' };", ["You opened another session; the message was not sent."]),
+        # A file that was attached before has opened the new session.
+        ("null", "store.session = { id: 's' };", ["say"]),
+        ("null", "store.chosen = 2;", ["You opened another session; the message was not sent."]),
+    ],
+    ids=["the same", "another", "new", "another instead of a new one"],
+)
+def test_a_long_message_goes_to_the_session_that_it_was_written_for(
+    before: str, meanwhile: str, asked: list[str]
+) -> None:
+    async def test() -> None:
+        async with stage(FakeSession("s")) as scene:
+            page = await scene.page("s")
+            script = f"const before = {before}, meanwhile = (store) => {{ {meanwhile} }}; {MESSAGE}"
+            assert await page.evaluate(f"async () => {{ {script} }}") == asked
+
+    SHARED.run(test)
+
+
+def test_a_message_that_is_long_only_as_it_is_sent_goes_like_a_file() -> None:
+    """Each of its quotes and line breaks has two bytes on its way."""
+
+    async def test() -> None:
+        async with stage(FakeSession("s")) as scene:
+            page = await scene.page("s")
+            sent = MESSAGE.replace('"x".repeat(300_000)', "'\"\\n'.repeat(70_000)")
+            script = f"const before = 's', meanwhile = () => asked.push('a file'); {sent}"
+            assert await page.evaluate(f"async () => {{ {script} }}") == ["a file", "say"]
+
+    SHARED.run(test)

@@ -68,7 +68,7 @@ export class Page {
       ? this.uploads.message(text, this.modePicker.way)
       : this.connection.request("inject", { path, text, mode, calls });
   }, this.modePicker, this.actions.cancel);
-  uploads = new Uploads(this.connection, (text, bad) => this.composer.say(text, bad), () => !this.store.past);
+  uploads = new Uploads(this.connection, (text, bad) => this.composer.say(text, bad), this.store);
   /** Set up after the message field, because Escape means something else there while a drawer is open. */
   drawers = new Drawers();
 

@@ -5,7 +5,7 @@ import { bytes } from "../base/format.js";
 import { t } from "../base/language.js";
 import { PIECE, RequestError, bytesOf } from "../state/connection.js";
 
-/** Bytes of a message from which it is sent like a file. */
+/** Bytes of a message, as they are sent, from which it is sent like a file. */
 const LONG = 200 * 1024;
 /** The most bytes of a message, or of a file that becomes a variable. */
 const MOST = 32 << 20;
@@ -21,12 +21,12 @@ export class Uploads {
   /**
    * @param {Connection} connection
    * @param {(text: string, bad?: boolean) => void} say
-   * @param {() => boolean} allowed whether files can be uploaded here
+   * @param {import("../state/store.js").Store} store
    */
-  constructor(connection, say, allowed) {
+  constructor(connection, say, store) {
     this.connection = connection;
     this.say = say;
-    this.allowed = allowed;
+    this.store = store;
     part("attach").addEventListener("click", () => this.choose());
     this.#input.addEventListener("change", () => {
       this.send([...(this.#input.files ?? [])]);
@@ -77,10 +77,16 @@ export class Uploads {
     if (size > MOST) {
       throw new RequestError("usage", t("This message is too long: {size}, where at most {most} fit. Attach several files instead.", { size: bytes(size), most: bytes(MOST) }));
     }
-    if (size <= LONG) return this.connection.request("say", { text, ...way });
+    // Line breaks and quotes have two bytes on their way.
+    const isShort = bytesOf(JSON.stringify(text)) <= LONG;
+    if (isShort) return this.connection.request("say", { text, ...way });
 
+    const { chosen, session: { id } } = this.store;
     const sent = this.#queue.then(async () => {
       await this.#send(new File([text], "message.md", { type: "text/markdown" }));
+      // A new session gets its id meanwhile, for example by a file that was attached before.
+      const isAnother = this.store.chosen !== chosen || (id !== null && this.store.session.id !== id);
+      if (isAnother) throw new RequestError("usage", t("You opened another session; the message was not sent."));
       return this.connection.request("say", { uploaded: true, ...way });
     });
     this.#queue = sent.catch(() => undefined);
@@ -89,7 +95,7 @@ export class Uploads {
 
   /** @param {File[]} files */
   send(files) {
-    if (!this.allowed()) {
+    if (this.store.past) {
       this.say(t("Files can't be added during a replay. Go back to live first."), true);
       return;
     }
@@ -127,7 +133,7 @@ export class Uploads {
   #drag(event, by) {
     if (!hasFiles(event)) return;
     this.#depth += by;
-    this.#zone.hidden = this.#depth <= 0 || !this.allowed();
+    this.#zone.hidden = this.#depth <= 0 || this.store.past;
   }
 }
 

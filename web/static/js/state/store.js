@@ -34,6 +34,7 @@ const LONE_ROOT = {
 };
 
 export class Store extends EventTarget {
+  /** How often the user has opened a session. */ chosen = 0;
   /** @type {SessionFacts} */ session = { id: null, since: 0, intent: 1, levels: {}, model: "", journal: "", last: 0, readonly: false };
   /** All records that arrived, also those after `at`; their numbers have no gaps. @type {JournalRecord[]} */ records = [];
   /** Earlier records that arrived and are not taken in yet, in order. @type {JournalRecord[]} */ #before = [];
@@ -207,6 +208,7 @@ export class Store extends EventTarget {
    * @param {boolean} [readonly]
    */
   expect(id, readonly = false) {
+    this.chosen += 1;
     this.#reset();
     this.#awaited = { id, readonly };
     this.session = { ...this.session, id, since: 0, journal: "", last: 0, readonly };
