@@ -269,15 +269,15 @@ class Session:
             raise UsageError(
                 "A dialogue has no plan to review first. Choose another way of working, or leave out plan first."
             )
-        if mode != "dialogue" and self._find("/").active:
-            raise UsageError(
-                "The root agent is working, so this message can't start a plan. Wait for the answer, "
-                "or send the message in the mode dialogue."
-            )
+        self._check_can_begin(mode)
         body = _text(text)
         # What a program tells of an earlier chat has another label than an upload of the user's, so it stays here.
         if len(body) > LONGEST_SAID and not client:
             body = await self._said_as_file(body)
+            # The disk was waited for, and the root can have begun to work meanwhile.
+            self._check_can_begin(mode)
+
+        # Nothing is awaited from here to the record.
         self._renew_models()
         kept = tuple(self._services.templates.lines())
         news = kept if kept != self._live.tree.kept else None
@@ -287,6 +287,14 @@ class Session:
         record = self._live.record(signed(said), "/", body=body)
         self._scheduler.drive("/")
         return await self._live.durable(record)
+
+    def _check_can_begin(self, mode: Way) -> None:
+        """Raise UsageError if a plan can't begin now, because the root is at work."""
+        if mode != "dialogue" and self._find("/").active:
+            raise UsageError(
+                "The root agent is working, so this message can't start a plan. Wait for the answer, "
+                "or send the message in the mode dialogue."
+            )
 
     async def _said_as_file(self, text: str) -> str:
         """Upload a long message as a file. Returns what is said in its place: its beginning, its end, and its name."""

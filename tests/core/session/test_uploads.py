@@ -15,6 +15,7 @@ from iact.core.session.session import LONGEST_SAID
 from iact.core.session.uploaded_files import choose_path, put
 from iact.core.tree.uploads import LARGEST, file_name, variable_name
 from tests.core.session.fakes import ScriptedModel, replies, runtime
+from tests.core.session.memories import FakeMemory
 
 CSV = b"year,revenue\n2024,43950\n"
 
@@ -227,6 +228,25 @@ async def test_a_message_of_sixteen_megabytes_is_taken_and_one_over_the_bound_is
 
         await session.ask("ä" * (8 << 20))
         assert session.state.root.table["message"].size == 16 << 20
+
+
+async def test_a_long_goal_begins_no_plan_once_the_root_has_begun_to_work(tmp_path: Path) -> None:
+    """While it is stored as a file, somebody else speaks."""
+    memory = FakeMemory(gate=asyncio.Event())
+    assert memory.gate is not None
+    async with runtime(tmp_path, replies({"/": ["Hello."]}), memory=memory) as opened:
+        session = await opened.open()
+        goal = asyncio.create_task(session.say("x" * (LONGEST_SAID + 1), mode="reflect"))
+        await asyncio.sleep(0)  # it has begun, and waits for the disk
+        said = await session.say("Hello?")
+        with pytest.raises(UsageError, match="can't start a plan"):
+            await goal
+
+        memory.gate.set()
+        assert (await session.answer(said.n)).body == "Hello."
+        assert [record.kind for record in session.records()].count("say") == 1
+        journal = session.journal
+    replay(journal, verify=True)
 
 
 async def test_a_message_just_short_enough_is_said_as_it_is(tmp_path: Path) -> None:
