@@ -35,6 +35,7 @@ WANTED_MORE: Final = "The judge wanted more than was done."
 JUDGED_REACHED: Final = "The goal was judged to be reached."
 JUDGED_NOT_REACHED: Final = "The goal was judged not to be reached."
 INSTEAD: Final = "Other steps ran than those that were asked for, and nobody judged whether they do as well."
+NOT_BY_PERSON: Final = "It was the user's to do, and other steps were done in its place."
 STOPPED: Final = "The user stopped it."
 
 JudgementKind = Literal["reached", "nothing_to_do", "not_reached", "wanted_more", "not_said", "unreadable"]
@@ -211,6 +212,10 @@ def _lacks_replaced(ended: Ended, record: NodeRecord, *, promised: bool, wanted:
         return left_out if wanted or fell else ""
     if promised and one not in ended.heirs:
         return _unheld()
+
+    a_person_does_it = any(ended.state.nodes[heir].node.kind == "person" for heir in ended.replaced[one])
+    if record.node.kind == "person" and one in ended.given and not a_person_does_it:
+        return NOT_BY_PERSON
     return ""
 
 

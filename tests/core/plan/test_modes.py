@@ -23,6 +23,7 @@ from iact.core.plan.modes.static import Static
 from iact.core.plan.protocol import FunctionInfo, StepFailure, StepSuccess
 from iact.core.plan.state import NodeChange
 from iact.core.plan.validate import levels
+from iact.core.plan.verdict import NOT_BY_PERSON
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import (
     Functions,
@@ -63,6 +64,38 @@ def test_a_conclusion_skips_the_rest() -> None:
         "reflection-1": "executed",
     }
     assert (result.status, result.result) == ("concluded", "enough")
+
+
+@pytest.mark.parametrize(
+    ("instead", "reached", "missing"),
+    [
+        ("{id: signed, call: f}", "partly", NOT_BY_PERSON),
+        ('{id: again, by: person, task: "Sign it, please."}', "yes", None),
+    ],
+)
+def test_what_a_person_was_to_do_is_missing_if_only_a_model_did_it(
+    instead: str, reached: str, missing: str | None
+) -> None:
+    text = """
+        goal: Have it signed
+        steps: [{id: read, call: f}, {id: sign, by: person, task: "Sign it.", after: [read]}]
+    """
+    asker = ScriptedAsker(
+        {
+            "reflect": [
+                '{"decision": "replan", "reason": "nobody there"}',
+                '{"decision": "conclude", "reached": true}',
+            ],
+            "replan": [f"steps: [{instead}]"],
+        }
+    )
+    plan = read_plan(text, id="p")
+    runner = ScriptedRunner()
+    engine = PlanEngine(plan, runner=runner, clock=VirtualClock(), asker=asker, mode=Reflect())
+    result = run(engine.run())
+    assert states(result)["sign"] == "cancelled"
+    assert result.verdict.reached == reached
+    assert (result.verdict.missing or {}).get("sign") == missing
 
 
 def test_a_replan_keeps_what_is_done() -> None:
