@@ -80,21 +80,35 @@ class DockerInstance(Instance):
             self.layer.close()
         if self.stdio is not None and not self.frozen:
             await self.stdio.close()
-        gone = await remove(self.container, self.folder, at_once=self.frozen, let_end=self._let_end)
+        gone = await remove(self.container, self.folder, at_once=self.frozen, lease=self.lease)
         if not gone:
             self.refused.container(str(self.container.id))
         if self.stdio is not None and self.frozen:  # the other end was stopped, and could not have answered
             await self.stdio.close()
-
-    def _let_end(self) -> None:
-        if self.lease is not None:
-            self.lease.close()
 
     async def _freeze(self) -> None:
         await freeze(self.container)
 
     async def settle(self) -> None:
         await in_thread(_rename, self.container, self.known_as(self.key))
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A container that runs, with what was made for it."""
+
+    container: Container
+    folder: Path
+    """Of its sockets."""
+    place: limits.Place
+    temporary: Temporary | None
+    """The temporary files that it shares with another instance."""
+    proxy: EgressProxy | None
+    """Its way out; None: it has none."""
+    stdio: Stdio | None
+    """The connection to its socket, where that can't be shared."""
+    lease: Lease | None
+    """What it runs on; None for a system of a person's own."""
 
 
 class DockerHost(Host[DockerInstance]):
@@ -202,13 +216,13 @@ class DockerHost(Host[DockerInstance]):
                 reference = base.reference
                 python = await in_thread(image.python_of, client, reference)
         given = await self._given(start, python)
-        async with self._building(client, start, given, reference) as built:
-            container, folder, place, temporary, proxy, stdio, lease = built
+        async with self._building(client, start, given, reference) as started:
+            container, place = started.container, started.place
             again = place.root and await in_thread(_installed, place)
             if again:
                 start.report("installing again what apt-get installed in this session")
             checked = await self._await_service(
-                folder,
+                started.folder,
                 module.name,
                 lambda: in_thread(why_ended, container, module.name),
                 lambda: in_thread(printed, container),
@@ -225,13 +239,13 @@ class DockerHost(Host[DockerInstance]):
                 layer=LayerWatch(client, container, most) if watched else None,
                 key=start.key,
                 container=container,
-                lease=lease,
-                temporary=temporary,
-                stdio=stdio,
-                folder=folder,
+                lease=started.lease,
+                temporary=started.temporary,
+                stdio=started.stdio,
+                folder=started.folder,
                 socket=checked,
                 forget=self._forget,
-                proxy=proxy,
+                proxy=started.proxy,
                 egress=granted.egress,
                 digest=module.digest,
                 secrets=granted.secrets,
@@ -261,9 +275,7 @@ class DockerHost(Host[DockerInstance]):
     @asynccontextmanager
     async def _building(
         self, client: docker.DockerClient, start: ModuleStart, given: Given, reference: str
-    ) -> AsyncIterator[
-        tuple[Container, Path, limits.Place, Temporary | None, EgressProxy | None, Stdio | None, Lease | None]
-    ]:
+    ) -> AsyncIterator[_Started]:
         """Start a container with its folders and its proxy. Everything is removed again if the block raises."""
         module, key, folder = start.module, start.key, await self._new_folder()
         temporary = await self._temporary(module, key)
@@ -291,7 +303,7 @@ class DockerHost(Host[DockerInstance]):
             if not place.shares_sockets:
                 stdio = Stdio(container, folder)
                 await stdio.open()
-            yield container, folder, place, temporary, proxy, stdio, lease
+            yield _Started(container, folder, place, temporary, proxy, stdio, lease)
         except BaseException as error:
             if stdio is not None:
                 await asyncio.shield(stdio.close())
@@ -320,7 +332,7 @@ class DockerHost(Host[DockerInstance]):
                 self._refused.start(folder.name)
             return
 
-        if not await remove(container, folder, let_end=lease.close if lease else _nothing):
+        if not await remove(container, folder, lease=lease):
             self._refused.container(str(container.id))
 
     async def _leased(self, container: Container, folder: Path, name: str) -> Lease:
@@ -348,10 +360,13 @@ class DockerHost(Host[DockerInstance]):
         program, *arguments = served
         bounds = self._isolation.bounds(self._bounds_of(module))
         confined = options.host_options(
-            place, bounds, self._isolation.runtime, owner.belongs(self._claim.name, data=self._data)
+            place,
+            bounds,
+            self._isolation.runtime,
+            owner.belongs(self._claim.name, data=self._data),
+            # Where our own first process watches the lease, the engine's would stand between it and the signals.
+            init=bool(module.system),
         )
-        # Where our own first process watches the lease, the engine's would stand between it and the signals.
-        confined["init"] = bool(module.system)
 
         def create(confined: options.HostOptions) -> str:
             host_config = client.api.create_host_config(**confined)
@@ -420,10 +435,6 @@ class DockerHost(Host[DockerInstance]):
         whose = f"-{hashlib.sha256(key.whose.encode()).hexdigest()[:12]}" if key.whose else ""
         right = "" if key.right == "work" else f"-{key.right}"
         return f"iact-{owner.data_digest(self._data)}-{plain}-{key.name}{whose}{right}"
-
-
-def _nothing() -> None:
-    """Nothing is to be ended."""
 
 
 def _rename(container: Container, name: str) -> None:

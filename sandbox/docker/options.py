@@ -73,11 +73,17 @@ def options(place: Place, environment: Mapping[str, str]) -> Options:
 
 
 def host_options(
-    place: Place, limits: Limits, runtime: str = "", labels: Mapping[str, str] | None = None
+    place: Place,
+    limits: Limits,
+    runtime: str = "",
+    labels: Mapping[str, str] | None = None,
+    *,
+    init: bool = True,
 ) -> HostOptions:
     """The confinement of a container at `place`, within `limits`. `runtime`: the engine's name of it; "": its default.
 
-    `labels`: for what the engine creates along with it.
+    `labels`: for what the engine creates along with it. `init`: whether the engine's own first process is put before
+    the module.
     """
     mounts = [
         Mount(INSIDE, str(place.code), type="bind", read_only=True),
@@ -140,7 +146,7 @@ def host_options(
             f"seccomp={seccomp_profile(meets_nobody=place.meets_nobody, root=place.root)}",
         ],
         ipc_mode="none",
-        init=True,
+        init=init,
         userns_mode="" if place.own_users else "host",
         runtime=runtime or None,
         log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),

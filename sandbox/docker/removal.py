@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from docker.models.containers import Container
 from iact.core.errors import SandboxUnavailable
 from iact.sandbox import owner, socket_folder
 from iact.sandbox.docker.engine import EngineFailure, knock
+from iact.sandbox.docker.lease import Lease
 from iact.sandbox.threads import begin
 
 _GRACE = 1
@@ -29,17 +29,18 @@ async def remove(
     folder: Path,
     *,
     at_once: bool = False,
-    let_end: Callable[[], None] = lambda: None,
+    lease: Lease | None = None,
 ) -> bool:
     """Stop and remove a container and its socket folder. Return whether it is gone.
 
     Does not raise. A module may ignore SIGTERM, or stop or hang its own init: the engine kills it after the grace
-    period. `let_end` ends the container's lease, so that it ends even if the engine hangs. `at_once`: without the
+    period. `lease`: what the container runs on; it is ended, so that the container ends even if the engine hangs. `at_once`: without the
     grace period, for when nothing in it may run any more.
     """
     removing = begin(_remove_now, container, folder, at_once)
     await asyncio.wait([removing], timeout=_ENDS_ANYWAY)
-    let_end()
+    if lease is not None:
+        lease.close()
     await asyncio.wait([removing], timeout=_ENGINE_PATIENCE - _ENDS_ANYWAY)
     return removing.done() and not removing.cancelled() and removing.result()
 

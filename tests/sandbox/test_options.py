@@ -32,6 +32,9 @@ def test_every_option_confines() -> None:
     assert got["cap_drop"] == ["ALL"]
     assert got["ipc_mode"] == "none"
     assert got["init"] is True
+    assert options.host_options(PLACE, Limits(), init=False)["init"] is False, (
+        "ours is the first process there"
+    )
     assert inside["user"] == "1000:1000"
     assert got["memswap_limit"] == got["mem_limit"] == 512 << 20
     assert "no-new-privileges" in got["security_opt"]
