@@ -85,7 +85,7 @@ def question_of(session: str, identity: str) -> tuple[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownQuestion:
+class NamedQuestion:
     """The content of a question's id."""
 
     session: str
@@ -95,7 +95,7 @@ class ShownQuestion:
     """The beginning of the digest of what the client was shown."""
 
 
-def shown_by(identity: str) -> ShownQuestion | None:
+def shown_by(identity: str) -> NamedQuestion | None:
     """Parse the id of a question. None if it is not one."""
     found = _QUESTION.fullmatch(identity)
-    return ShownQuestion(found[1], int(found[2]), found[3]) if found is not None else None
+    return NamedQuestion(found[1], int(found[2]), found[3]) if found is not None else None
