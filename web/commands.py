@@ -628,9 +628,10 @@ async def _memory_session(client: Client, message: requests.SwitchSessionMemory)
     return {"on": message.value}
 
 
-async def _memory_distil(client: Client, message: requests.DistilSessions) -> answers.Count:
+async def _memory_distil(client: Client, message: requests.DistilSessions) -> answers.Distilled:
     _memory_of(client)
-    return {"count": sum([await client.runtime.distil(session) for session in message.sessions])}
+    done = await client.runtime.distil_each(message.sessions)
+    return {"count": done.messages, "left_out": dict(done.left_out)}
 
 
 async def _memory_edit(client: Client, message: requests.EditMemory) -> answers.Memory:

@@ -33,6 +33,7 @@ from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.catalogue import KnownModule
 from iact.core.session.deletion import DeletionOutcome
+from iact.core.session.distilling import DistilOutcome
 from iact.core.session.effects import SeenChanges, SettledChanges
 from iact.core.session.events import Event
 from iact.core.session.figures import Figures, Workload
@@ -577,8 +578,8 @@ class Runtime(Protocol):
         """Switch memory off or on for the user, in all sessions."""
         ...
 
-    async def distil(self, session_id: str) -> int:
-        """Ask a model what of a session is worth remembering. Returns how many messages it was asked about."""
+    async def distil_each(self, sessions: Sequence[str]) -> DistilOutcome:
+        """Ask a model what of these sessions is worth remembering. What can't be asked about is left out."""
         ...
 
     @property

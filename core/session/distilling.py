@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from iact.core.context.tokens import estimate
@@ -31,6 +33,16 @@ _LONGEST: Final = 16_384
 
 _QUESTIONS: Final = 20
 """The most questions of one wish: a long session is distilled in parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistilOutcome:
+    """What came of the wish to distil several sessions."""
+
+    messages: int
+    """How many messages a model was asked about."""
+    left_out: Mapping[str, str]
+    """Why a session could not be distilled, by its id."""
 
 
 class Distilling:

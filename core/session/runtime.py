@@ -55,6 +55,7 @@ from iact.core.session.adopt import Terms
 from iact.core.session.catalogue import KnownModule, ModuleCatalogue
 from iact.core.session.clock import SystemClock
 from iact.core.session.deletion import Deletion, DeletionOutcome, OpenMemory, Retention, lent
+from iact.core.session.distilling import DistilOutcome
 from iact.core.session.experience import FILE, NEWEST, Experience
 from iact.core.session.figures import Figures, Workload, workload
 from iact.core.session.files import open_files
@@ -278,15 +279,17 @@ class Runtime:
         scope: str | None = None,
         workspace: Path | None = None,
         memory: bool = True,
+        resting: bool = False,
     ) -> Session:
         """Open a new session (None) or a stored one. A session that is already open is returned as it is.
 
         The options are for new sessions. `intent`: a number from 0 to 2 or the name of a level. `scope`: one of the
         policy's scopes, or several joined by "+". `workspace`: a directory of the user's instead of the session's own.
-        `memory`: whether it reads and writes the user's memory, if there is one.
+        `memory`: whether it reads and writes the user's memory, if there is one. `resting`: only if that resumes no work,
+        and no module is started in advance.
 
         Raises:
-            UsageError: there is no such session, scope, intent or directory.
+            UsageError: there is no such session, scope, intent or directory; or it has work to resume.
             ForeignSession: this installation did not make it.
             JournalLocked: another process has it open.
             JournalError: it is damaged, or can't be written.
@@ -298,7 +301,7 @@ class Runtime:
                     return self._open[session_id]
                 await self.close(session_id)  # the session is then opened again from its journal
             live = (
-                await self._resume(session_id)
+                await self._resume(session_id, resting=resting)
                 if session_id
                 else self._create(intent, scope or self._scope, workspace or self._workspace, memory=memory)
             )
@@ -313,7 +316,7 @@ class Runtime:
             live.on_durable.append(self.figures.take)
             if self._observe is not None:
                 live.on_durable.append(self._observe(live.records))
-            session.start(self._group)
+            session.start(self._group, warm=not resting)
             # Nothing may be awaited from here on: the caller that opens a session speaks first.
             return session
 
@@ -554,17 +557,30 @@ class Runtime:
     async def distil(self, session_id: str) -> int:
         """Ask a model what of a stored session is worth remembering. Returns how many messages it was asked about.
 
+        A session that is not open resumes nothing by it.
+
         Raises:
-            UsageError, ForeignSession, JournalError: as `open`.
+            UsageError, ForeignSession, JournalError: as `open`; it has unfinished work and is not open.
             ModelError: the model can't be asked.
         """
         was_open = self.is_open(session_id)
-        session = await self.open(session_id)
+        session = await self.open(session_id, resting=True)
         try:
             return await session.distil()
         finally:
             if not was_open:
-                await self.close_unless(session_id, lambda session: not session.at_rest)
+                await self.close_unless(session_id, lambda session: session.needed)
+
+    async def distil_each(self, sessions: Sequence[str]) -> DistilOutcome:
+        """Distil these sessions one after another, as `distil`. One that can't be is left out, and the others go on."""
+        messages = 0
+        left_out = dict[str, str]()
+        for session_id in sessions:
+            try:
+                messages += await self.distil(session_id)
+            except IactError as error:
+                left_out[session_id] = str(error)
+        return DistilOutcome(messages, left_out)
 
     async def _distil_rested(self) -> None:
         """Distil open sessions in which nothing was said for a while: they may have ended. One after another."""
@@ -637,7 +653,7 @@ class Runtime:
                 "(IACT_DATA)."
             )
 
-    async def _resume(self, session_id: str) -> Live:
+    async def _resume(self, session_id: str, *, resting: bool) -> Live:
         # Other tasks go on while a long journal is read.
         reading = asyncio.ensure_future(asyncio.to_thread(_read, self.store, session_id))
         try:
@@ -649,6 +665,11 @@ class Runtime:
                 await asyncio.wait([reading])
             raise
         try:
+            if resting and tree.at_work:
+                raise UsageError(
+                    f"Session {session_id} has unfinished work, which opening it would resume. Open it, and let the work "
+                    "end or cancel it."
+                )
             if tree.workspace != "scratch":
                 self._check_apart(Path(tree.workspace))
             live = self._live(journal, tree, contents.records)

@@ -142,6 +142,8 @@ class Session:
         self._log = SessionLog(live.tree.session, services.user)
         live.on_durable.append(self._log.take)
         self._group: asyncio.TaskGroup | None = None
+        self._warms = True
+        """Whether modules may be started in advance."""
         self._leaving: asyncio.Task[None] | None = None
         memory = SessionMemory(live, services.memory if live.tree.has_memory else None)
         self._grounding = grounding = Grounding(files.folder)
@@ -1054,9 +1056,11 @@ class Session:
 
     # --- life -----------------------------------------------------------------------------------
 
-    def start(self, group: asyncio.TaskGroup) -> None:
-        """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
+    def start(self, group: asyncio.TaskGroup, *, warm: bool = True) -> None:
+        """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`. `warm`: whether
+        modules may be started in advance."""
         self._group = group
+        self._warms = warm
         self._log.opened()
         self._memory.follow()
         self._modules.supervise(group)
@@ -1156,6 +1160,9 @@ class Session:
             self._live.notice("/", "sandbox", str(error))
         finally:
             self._scheduler.ready.set()
+        if not self._warms:
+            return
+
         services = self._services
         await self._loader.warm({*services.warm, *(services.warm_live if self.effects.on else ())})
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from iact import signals
 from iact.commands.remote import ask_server, ask_session
 from iact.core.errors import UsageError
 from iact.core.ports import JSON, Memory
+from iact.core.session.distilling import DistilOutcome
 from iact.core.session.store import SessionStore
 from iact.memory import USER, open_memory, switches_of
 from iact.settings import Settings
@@ -139,10 +140,11 @@ def switch(settings: Settings, value: bool, *, session: str, as_json: bool) -> i
 
 
 def distil(settings: Settings, sessions: Sequence[str], *, everything: bool, as_json: bool) -> int:
-    """`iact memory distil SESSION…|--all [--json]`: ask a model what of sessions is worth remembering.
+    """`iact memory distil SESSION…|--all [--json]`: ask a model what of sessions is worth remembering. Returns 1 if one
+    was left out.
 
     Raises:
-        UsageError: no session is named, or there is none of this name.
+        UsageError: no session is named.
     """
     wanted: list[JSON] = list(sessions)
     if everything:
@@ -151,21 +153,26 @@ def distil(settings: Settings, sessions: Sequence[str], *, everything: bool, as_
         raise UsageError("Name sessions, or say --all. To list sessions: iact session list")
 
     answer = ask_server(settings, {"type": "memory.distil", "sessions": wanted}, patience=None)
-    count = (
-        answer["count"]
-        if answer is not None
-        else signals.run(_distil_here(settings, [str(session) for session in wanted]))
-    )
-    told = f"A model was asked about {count} messages. To see what is remembered: iact memory list"
-    print(json.dumps({"messages": count}) if as_json else told)
-    return 0
+    if answer is None:
+        outcome = signals.run(_distil_here(settings, [str(session) for session in wanted]))
+        answer = {"count": outcome.messages, "left_out": dict(outcome.left_out)}
+
+    left_out = cast(Mapping[str, str], answer["left_out"])
+    if as_json:
+        print(json.dumps({"messages": answer["count"], "left_out": left_out}))
+        return 1 if left_out else 0
+
+    for session, why in left_out.items():
+        print(f"{session} was left out. {why}", file=sys.stderr)
+    print(f"A model was asked about {answer['count']} messages. To see what is remembered: iact memory list")
+    return 1 if left_out else 0
 
 
-async def _distil_here(settings: Settings, sessions: Sequence[str]) -> int:
+async def _distil_here(settings: Settings, sessions: Sequence[str]) -> DistilOutcome:
     from iact.wiring import open_runtime  # imported late: the other commands need no runtime
 
     async with open_runtime(settings, attended=False) as runtime:
-        return sum([await runtime.distil(session) for session in sessions])
+        return await runtime.distil_each(sessions)
 
 
 def rebuild(settings: Settings, *, as_json: bool) -> int:

@@ -23,6 +23,7 @@ from iact.core.records.ways import Way
 from iact.core.session.catalogue import KnownModule
 from iact.core.session.consent import change_digest
 from iact.core.session.deletion import DeletionOutcome
+from iact.core.session.distilling import DistilOutcome
 from iact.core.session.effects import SeenChanges, SettledChanges
 from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended, TreeChanged
 from iact.core.session.figures import Figures, Workload
@@ -524,9 +525,8 @@ class FakeRuntime:
     def workload(self) -> Workload:
         return Workload()
 
-    async def distil(self, session_id: str) -> int:
-        self.done.append(("distil", session_id))
-        return 1
+    async def distil_each(self, sessions: Sequence[str]) -> DistilOutcome:
+        return DistilOutcome(1, dict.fromkeys(sessions[1:], "It has unfinished work."))
 
     async def switch_memory(self, value: bool) -> None:
         assert self.memory is not None

@@ -49,7 +49,10 @@ def test_a_search_gives_all_that_is_known_of_each_result() -> None:
         ({"type": "memory.clear"}, {"count": 0}),
         ({"type": "memory.switch", "value": False}, {"on": False}),
         ({"type": "memory.session", "value": False}, {"on": False}),
-        ({"type": "memory.distil", "sessions": ["one", "two"]}, {"count": 2}),
+        (
+            {"type": "memory.distil", "sessions": ["one", "two"]},
+            {"count": 1, "left_out": {"two": "It has unfinished work."}},
+        ),
     ],
 )
 def test_the_other_messages(message: dict[str, object], answer: dict[str, object]) -> None:

@@ -537,6 +537,11 @@ class Count(TypedDict):
     count: int
 
 
+class Distilled(TypedDict):
+    count: int
+    left_out: dict[str, str]
+
+
 # --- people -----------------------------------------------------------------------------------------------------
 
 

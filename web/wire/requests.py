@@ -570,7 +570,8 @@ class SwitchSessionMemory(Message):
 
 class DistilSessions(Message):
     """Ask a model what of these sessions is worth remembering. The `ok`, which can take long, has `count`: the number of
-    messages that it was asked about. What was distilled before is not asked about again."""
+    messages that it was asked about, and `left_out`: why, by session, where that was impossible. A session that is not
+    open and has unfinished work is left out. What was distilled before is not asked about again."""
 
     sessions: Annotated[
         list[Annotated[str, StringConstraints(min_length=1, max_length=200)]],

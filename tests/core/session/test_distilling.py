@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,6 +138,66 @@ async def test_only_what_was_said_since_is_asked_about(tmp_path: Path) -> None:
     assert "[1] The first." in questions[0]
     assert "The first." not in questions[1]
     assert "[2] The second." in questions[1]
+
+
+async def test_unfinished_work_is_not_resumed_and_the_other_sessions_are_distilled(tmp_path: Path) -> None:
+    turns: list[str] = []
+
+    def script(asked: Asked) -> str:
+        if is_asked_to_distil(asked):
+            return "none"
+        turns.append(asked.path)
+        return "Noted."
+
+    waits = FakeMemory(gate=asyncio.Event())
+    async with runtime(tmp_path, script, memory=waits) as opened:
+        unfinished = await opened.open()
+        await unfinished.say("The first.")
+        await asyncio.wait_for(waits.was_asked.wait(), 300)
+    assert turns == []
+
+    async with runtime(tmp_path, script, memory=FakeMemory()) as opened:
+        rested = await opened.open()
+        await rested.ask("The first.")
+        await opened.close(rested.id)
+        before = unfinished.journal.read_bytes()
+
+        outcome = await opened.distil_each([unfinished.id, "no-such-session", rested.id])
+        assert outcome.messages == 1
+        assert outcome.left_out.keys() == {unfinished.id, "no-such-session"}
+        assert "unfinished work" in outcome.left_out[unfinished.id]
+        assert opened.opened == {}
+        assert unfinished.journal.read_bytes() == before
+        assert turns == ["/"]
+
+        # Its journal was let go, so that it can be opened, and then its work goes on.
+        again = await opened.open(unfinished.id)
+        await again.answer(1)
+    assert turns == ["/", "/"]
+
+
+async def test_a_session_that_somebody_opened_meanwhile_stays_open(tmp_path: Path) -> None:
+    looking: list[asyncio.Task[None]] = []
+    enough = asyncio.Event()
+
+    async def look() -> None:
+        async with opened.opened[first.id].watch():
+            await enough.wait()
+
+    def script(asked: Asked) -> str:
+        if is_asked_to_distil(asked):
+            looking.append(asyncio.create_task(look()))
+            return "none"
+        return "Noted."
+
+    async with runtime(tmp_path, script, memory=FakeMemory()) as opened:
+        first = await opened.open()
+        await first.ask("The first.")
+        await opened.close(first.id)
+        assert await opened.distil(first.id) == 1
+        assert opened.is_open(first.id)
+        enough.set()
+        await asyncio.gather(*looking)
 
 
 async def test_while_memory_is_off_nobody_is_asked(tmp_path: Path) -> None:

@@ -168,6 +168,11 @@ export interface Difference {
   left_out: number;
 }
 
+export interface Distilled {
+  count: number;
+  left_out: Record<string, string>;
+}
+
 export interface DoneSessions {
   sessions: Array<string>;
   refused: Record<string, string>;
@@ -1003,7 +1008,7 @@ export interface Requests {
   "memory.edit": { fields: {memory: string; text: string}; answer: Memory };
   "memory.clear": { fields: {}; answer: Count };
   "memory.switch": { fields: {value: boolean}; answer: MemoryState };
-  "memory.distil": { fields: {sessions: Array<string>}; answer: Count };
+  "memory.distil": { fields: {sessions: Array<string>}; answer: Distilled };
   "memory.session": { fields: {value: boolean}; answer: MemoryState };
   "memory.rebuild": { fields: {}; answer: Count };
   "sharing": { fields: {}; answer: Sharing };
