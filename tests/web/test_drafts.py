@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -11,13 +13,17 @@ from hypothesis import strategies as st
 from playwright.async_api import Page, expect
 
 from iact.core.session.events import Delta
+from iact.core.session.store import SessionStore
 from iact.core.session.text import looks_like_action
 from iact.web.draft import finished, formatted
 from iact.web.render import reply_with_actions
 from iact.web.render_pool import RenderPool
 from iact.web.render_tasks import SHORT, answer, draft_html, draft_question, question_in
+from iact.web.server import WebServer
 from tests.web.browser import SHARED
-from tests.web.fake import FakeSession, node
+from tests.web.dialling import dial, run, send, until
+from tests.web.fake import FakeRuntime, FakeSession, node
+from tests.web.long import long_journal
 from tests.web.test_page import stage
 
 REPLY = """\
@@ -222,3 +228,90 @@ def test_a_character_is_never_sent_in_halves() -> None:
             assert asked == [[15_999, True]]
 
     SHARED.run(test)
+
+
+DRAFT: Final = """
+    const { Draft } = await import("/static/js/dialogue/draft.js");
+    const asked = [], pauses = [], timers = [];
+    let now = 0;
+    const settle = async () => { for (let i = 0; i < 20; i++) await Promise.resolve(); };
+    performance.now = () => now;
+    window.setTimeout = (run, pause) => { timers.push(run); pauses.push(pause); };
+    const parent = document.body.appendChild(document.createElement("div"));
+    const drafted = (answer) => new Draft(parent, "/", async (agent, text) => {
+        asked.push(text);
+        return answer(text);
+    });
+"""
+
+
+async def outcome(script: str) -> object:
+    """What a script makes of a draft, with clocks that it sets."""
+    async with stage(FakeSession("s")) as scene:
+        page = await scene.page("s")
+        result: object = await page.evaluate(f"async () => {{ {DRAFT} {script} }}")
+        return result
+
+
+def test_a_server_that_takes_long_is_asked_less_often() -> None:
+    async def test() -> None:
+        script = """
+            const draft = drafted(() => { now += 1000; return { closed: 0, html: "", open: "<p>open</p>" }; });
+            draft.show("a");
+            await settle();
+            return pauses;
+        """
+        assert await outcome(script) == [3000]
+
+    SHARED.run(test)
+
+
+def test_a_line_that_is_lost_does_not_end_it() -> None:
+    async def test() -> None:
+        script = """
+            const draft = drafted((text) => {
+                if (asked.length === 1) throw Object.assign(new Error("Not connected."), { code: "offline" });
+                return { closed: 0, html: "", open: "<p><b>open</b></p>" };
+            });
+            draft.show("a");
+            await settle();
+            timers[0]();
+            await settle();
+            return [asked, parent.querySelector("b")?.textContent, pauses[0] > 1000];
+        """
+        assert await outcome(script) == [["a", "a"], "open", True]
+
+    SHARED.run(test)
+
+
+def test_code_that_is_too_long_for_a_request_stays_and_what_follows_is_formatted() -> None:
+    async def test() -> None:
+        script = """
+            const draft = drafted(() => ({ closed: 0, html: "", open: "<p><b>behind</b></p>" }));
+            const code = "word 🎉\\n".repeat(4000);
+            draft.show("```text\\n" + code);
+            await settle();
+            const before = parent.querySelectorAll(".draft-code").length;
+            draft.show("```text\\n" + code + "```\\nbehind");
+            await settle();
+            const shown = [...parent.querySelectorAll(".draft-code pre")].map((one) => one.textContent + "\\n" === code);
+            return [before, shown, asked, parent.querySelector("b")?.textContent];
+        """
+        assert await outcome(script) == [1, [True], ["behind"], "behind"]
+
+    SHARED.run(test)
+
+
+def test_nothing_is_formatted_in_a_stored_session(tmp_path: Path) -> None:
+    stored = long_journal(tmp_path / "sessions", 60).parent.name
+
+    async def test() -> None:
+        runtime = FakeRuntime()
+        runtime.store = SessionStore(tmp_path)
+        async with WebServer(runtime) as server, dial(server) as client:
+            await send(client, type="open", journal=stored, id=1)
+            await until(client, type="ok", id=1)
+            await send(client, type="format", agent="/", text="# a", id=2)
+            assert (await until(client, type="error", id=2))[-1]["code"] == "usage"
+
+    run(test)

@@ -11,8 +11,14 @@ import { t } from "../base/language.js";
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^\n]*)/;
 /** The most characters that are formatted before they are finished. */
 const LONGEST = 16_000;
-/** Milliseconds between two requests about one text. */
+/** The fewest milliseconds between two requests about one text, … */
 const PAUSE = 120;
+/** … how many times as long as the last request took there is none, … */
+const RESTS = 3;
+/** … and milliseconds after a request that failed. */
+const LONG_PAUSE = 5000;
+/** Errors that pass: the next request may be answered. @type {ReadonlySet<string>} */
+const PASSING = new Set(["offline", "late", "rate"]);
 
 /** Shows one draft in `parent`. */
 export class Draft {
@@ -22,7 +28,7 @@ export class Draft {
   /** What shows the rest: nodes at the end of `parent`. @type {ChildNode[]} */ #rest = [];
   /** The end of the text, which is not formatted yet. */ #tail = document.createTextNode("");
   #asking = false;
-  /** Whether the text can't be formatted in time, or its open block is too long. */ #plain = false;
+  /** Whether nothing more is formatted: it takes the server too long, is refused, or doesn't fit into a request. */ #plain = false;
 
   /**
    * @param {Element} parent
@@ -51,19 +57,30 @@ export class Draft {
   }
 
   #showRest() {
+    this.#finishLongCode();
     const left = this.#text.slice(this.#done);
     const fence = openFence(left);
     const code = this.#rest[0] instanceof Element && this.#rest[0].className === "draft-code" ? this.#rest[0] : null;
     if (fence !== null) {
-      const block = code ?? this.#replace(el("div", { className: "draft-code" }, el("header"), el("pre")));
-      setText(block.children[0], fence.info || "code");
-      setText(block.children[1], fence.text);
+      showCode(code ?? this.#replace(codeBlock()), fence);
       return;
     }
     if (!this.#open && (code || !this.#rest.length)) this.#replace(el("div", { className: "draft-text" }, this.#tail));
     // Only spaces would be a line of their own.
     const tail = visible(left.slice(this.#open));
     this.#tail.data = tail.trim() ? tail : "";
+  }
+
+  /** Code that is too long for a request stays as it is shown once it ends, and what is behind it is formatted. */
+  #finishLongCode() {
+    for (;;) {
+      const fence = leadingFence(this.#text.slice(this.#done));
+      if (fence === null || fence.end === null || fence.end <= LONGEST) return;
+      showCode(this.#replace(codeBlock()), fence);
+      this.#rest = [];
+      this.#done += fence.end;
+      this.#open = 0;
+    }
   }
 
   /** Show the rest as one element. @param {HTMLElement} element */
@@ -80,18 +97,24 @@ export class Draft {
     if (this.#asking || this.#plain || !more || !text.trim() || openFence(text) !== null) return;
     this.#asking = true;
     const [whole, done] = [this.#text, this.#done];
+    const began = performance.now();
+    let pause = PAUSE;
     try {
       const made = await this.format(this.agent, text);
       // The text may have begun again meanwhile.
       if (this.parent.isConnected && this.#text.startsWith(whole) && this.#done === done) this.#took(text, made);
-    } catch {
-      this.#plain = true;  // for example, the connection is gone: the record brings its HTML
+      pause = Math.max(PAUSE, RESTS * (performance.now() - began));
+    } catch (error) {
+      const { code } = /** @type {import("../state/connection.js").RequestError} */ (error);
+      // If it stays plain, the record brings its HTML.
+      this.#plain = !PASSING.has(code);
+      pause = LONG_PAUSE;
     }
     // Many requests a second would only cost; a reader sees no difference.
     setTimeout(() => {
       this.#asking = false;
       if (this.parent.isConnected) this.#ask();
-    }, PAUSE);
+    }, pause);
   }
 
   /** @param {string} text what was asked about @param {Formatted} made */
@@ -130,22 +153,50 @@ function lengthOf(text, characters) {
   return length;
 }
 
+/** @typedef {{info: string, text: string, end: number|null}} Fence `end`: where the text goes on behind it; null if it has no end yet */
+
 /**
  * The fenced block that a text begins with, if that has no end yet.
  * @param {string} text
  */
 function openFence(text) {
+  const fence = leadingFence(text);
+  return fence !== null && fence.end === null ? fence : null;
+}
+
+/**
+ * The fenced block that a text begins with.
+ * @param {string} text
+ * @returns {Fence|null}
+ */
+function leadingFence(text) {
   const begin = text.replace(/^\s*\n/, "");
   const fence = FENCE.exec(begin);
   if (!fence) return null;
   const [line, mark, info] = fence;
   if (mark[0] === "`" && info.includes("`")) return null;
+
   const body = begin.slice(line.length + 1);
-  const closed = body.split("\n").slice(0, -1).some((one) => {
+  let at = 0;
+  for (const one of body.split("\n").slice(0, -1)) {
     const other = FENCE.exec(one);
-    return other !== null && !other[2].trim() && other[1].startsWith(mark);
-  });
-  return closed ? null : { info, text: body.replace(/\n+$/, "") };
+    const after = at + one.length + 1;
+    if (other !== null && !other[2].trim() && other[1].startsWith(mark)) {
+      return { info, text: body.slice(0, at).replace(/\n+$/, ""), end: text.length - body.length + after };
+    }
+    at = after;
+  }
+  return { info, text: body.replace(/\n+$/, ""), end: null };
+}
+
+function codeBlock() {
+  return el("div", { className: "draft-code" }, el("header"), el("pre"));
+}
+
+/** @param {Element} block @param {Fence} fence */
+function showCode(block, fence) {
+  setText(block.children[0], fence.info || "code");
+  setText(block.children[1], fence.text);
 }
 
 /** Where text goes on: the last paragraph, item or cell. @param {Element} parent */
