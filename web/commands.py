@@ -16,7 +16,7 @@ from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar, get_ty
 from pydantic import BaseModel
 
 from iact.accounts.people import AuditKind
-from iact.accounts.rights import Principal, Right
+from iact.accounts.rights import Forbidden, Principal, Right
 from iact.core.errors import MemoryUnavailable, UsageError
 from iact.core.ports import JSON, Memory
 from iact.core.records.calls import ClearanceAsk
@@ -35,6 +35,7 @@ from iact.web.follower import Cursor
 from iact.web.history import RecordHistory
 from iact.web.ports import PeopleRegister, Product, Runtime, Session, SharedSetup, Tenant
 from iact.web.safe_text import exact
+from iact.web.stored_session import StoredSession
 from iact.web.wire import answers, news, requests
 
 
@@ -425,8 +426,7 @@ async def _declassify(client: Client, message: requests.Declassify) -> answers.R
 
 
 async def _reading(client: Client, message: requests.ShowReading) -> answers.Reading:
-    session = await client.session()
-    labels, digest = session.reading(message.path)
+    labels, digest = client.watched().reading(message.path)
     return {"labels": sorted(labels), "digest": digest}
 
 
@@ -597,10 +597,21 @@ def _memory_of(client: Client) -> Memory:
 async def _memory(client: Client, message: requests.SearchMemory) -> answers.Memories:
     memory = _memory_of(client)
     rows = await memory.search(message.query, limit=message.limit)
-    session_on: bool | None = None
-    if client.has_session:
-        session_on = "session" not in client.watched().memory_off
-    return {"results": [row.to_json() for row in rows], "on": memory.on, "session_on": session_on}
+    found = [row.to_json() for row in rows]
+    return {"results": found, "on": memory.on, "session_on": _session_memory(client)}
+
+
+def _session_memory(client: Client) -> bool | None:
+    """Whether the watched session's switch of memory is on; None if the client can't switch it."""
+    if not client.has_session:
+        return None
+
+    session = client.watched()
+    try:
+        client.demand("own")
+    except Forbidden:
+        return None
+    return None if isinstance(session, StoredSession) else "session" not in session.memory_off
 
 
 async def _memory_show(client: Client, message: requests.ShowMemory) -> answers.Memory:
@@ -623,8 +634,7 @@ async def _memory_switch(client: Client, message: requests.SwitchMemory) -> answ
 
 
 async def _memory_session(client: Client, message: requests.SwitchSessionMemory) -> answers.MemoryState:
-    session = await client.session()
-    await session.switch_memory(message.value)
+    await client.watched().switch_memory(message.value)
     return {"on": message.value}
 
 
@@ -721,7 +731,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "open": _command(requests.Open, _open, "greet"),
     "seek": _command(requests.Seek, _seek, "see"),
     "render": _command(requests.Render, _render, "see"),
-    "format": _command(requests.FormatDraft, _format, "inspect"),
+    "format": _command(requests.FormatDraft, _format, "see"),
     "source": _command(requests.ShowSource, _source, "see"),
     "fork": _command(requests.Fork, _fork, "fork"),
     "adopt": _command(requests.Adopt, _adopt, "fork"),

@@ -131,11 +131,15 @@ def test_memory_is_switched_off_and_everything_is_forgotten() -> None:
             await expect(everywhere).to_be_checked()
             await expect(here).to_be_checked()
             await here.uncheck()
-            await expect(status).to_contain_text("Memory is off")
+            await expect(status).to_contain_text("Memory is on, but not in this session")
             assert session.memory_off == {"session"}
             await everywhere.uncheck()
             await expect(status).to_contain_text("Memory is off")
             assert not memory.on
+            await here.check()
+            await expect(here).to_be_enabled()
+            assert session.memory_off == set()
+            await expect(status).to_contain_text("Memory is off")
             await everywhere.check()
             await expect(status).to_have_text("Memory is on.")
             assert memory.on

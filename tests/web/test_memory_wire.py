@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
 
+from iact.core.session.store import SessionStore
 from iact.web.server import WebServer
 from tests.core.session.memories import WISH, FakeMemory
-from tests.web.fake import FakeRuntime
+from tests.web.dialling import dial, send, until
+from tests.web.fake import FakeRuntime, FakeSession
+from tests.web.long import long_journal
 
 
 def ask(message: dict[str, object], memory: FakeMemory | None) -> dict[str, Any]:
@@ -48,7 +52,6 @@ def test_a_search_gives_all_that_is_known_of_each_result() -> None:
         ({"type": "memory.rebuild"}, {"count": 0}),
         ({"type": "memory.clear"}, {"count": 0}),
         ({"type": "memory.switch", "value": False}, {"on": False}),
-        ({"type": "memory.session", "value": False}, {"on": False}),
         (
             {"type": "memory.distil", "sessions": ["one", "two"]},
             {"count": 1, "left_out": {"two": "It has unfinished work."}},
@@ -85,3 +88,33 @@ def test_an_edit_gives_what_the_memory_reads_now() -> None:
 def test_refusals(message: dict[str, object], code: str) -> None:
     found = ask(message, None)
     assert (found["type"], found["code"]) == ("error", code)
+
+
+@pytest.mark.parametrize(
+    "message", [{"type": "memory.session", "value": False}, {"type": "reading", "path": "/"}]
+)
+def test_what_is_about_a_session_opens_none(message: dict[str, object]) -> None:
+    answer = ask(message, FakeMemory())
+    assert (answer["type"], answer["code"]) == ("error", "usage")
+
+
+def test_a_session_s_switch_is_told_where_it_can_be_switched(tmp_path: Path) -> None:
+    """In a stored session it can't, so the page shows no box for it."""
+    stored = long_journal(tmp_path / "sessions", 60).parent.name
+
+    async def scene() -> list[object]:
+        runtime = FakeRuntime(FakeSession("s"), memory=FakeMemory((WISH,)))
+        runtime.store = SessionStore(tmp_path)
+        told = []
+        async with WebServer(runtime) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            await until(client, type="ok", id=1)
+            await send(client, type="memory", query="tabs", limit=5, id=2)
+            told.append((await until(client, type="ok", id=2))[-1]["session_on"])
+            await send(client, type="open", journal=stored, id=3)
+            await until(client, type="ok", id=3)
+            await send(client, type="memory", query="tabs", limit=5, id=4)
+            told.append((await until(client, type="ok", id=4))[-1]["session_on"])
+        return told
+
+    assert asyncio.run(scene()) == [True, None]

@@ -88,11 +88,18 @@ export class MemoriesDialog {
     try {
       const { on } = await this.request(what, { value: box.checked });
       box.checked = on;
-      setText(this.#news, on ? t("Memory is on.") : OFF);
+      setText(this.#news, this.#standing());
     } catch (error) {
       box.checked = !box.checked;
       this.#say(error);
     }
+  }
+
+  /** Where memory is on, now that both switches are as they are. */
+  #standing() {
+    if (!this.#on.checked) return OFF;
+    const isOnHere = part("memories-here").hidden || this.#here.checked;
+    return isOnHere ? t("Memory is on.") : t("Memory is on, but not in this session: here nothing is remembered, and agents are told nothing.");
   }
 
   async #forgetAll() {
