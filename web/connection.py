@@ -610,9 +610,12 @@ class Connection:
         """The HTML of what an agent of the watched session is writing.
 
         Raises:
-            UsageError: no session is watched.
+            UsageError: no session is watched, or a stored one, in which nobody writes.
         """
-        made = await self._shared.rendered.draft(self.watched(), agent, text, self._turn)
+        session = self.watched()
+        if isinstance(session, StoredSession):
+            raise UsageError("This session is stored, so no agent is writing in it.")
+        made = await self._shared.rendered.draft(session, agent, text, self._turn)
         return {"closed": made.closed, "html": made.html, "open": made.open}
 
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:

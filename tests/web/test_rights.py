@@ -91,6 +91,7 @@ SEEING = frozenset(
         "file.download",
         "find",
         "seek",
+        "format",
         "render",
         "source",
         "download",
@@ -150,7 +151,6 @@ READING = (
         [
             "plan.text",
             "plan.offers",
-            "format",
             "pending",
             "patch",
             "counts",
