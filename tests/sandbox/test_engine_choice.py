@@ -175,9 +175,14 @@ def test_a_module_that_kept_its_rights_is_not_used(
     confined = options.host_options
 
     def lax(
-        place: Place, bounds: Limits, runtime: str = "", labels: Mapping[str, str] | None = None
+        place: Place,
+        bounds: Limits,
+        runtime: str = "",
+        labels: Mapping[str, str] | None = None,
+        *,
+        init: bool = True,
     ) -> options.HostOptions:
-        told = confined(place, bounds, runtime, labels)
+        told = confined(place, bounds, runtime, labels, init=init)
         told["cap_drop"], told["security_opt"] = [], []
         return told
 

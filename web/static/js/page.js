@@ -13,7 +13,6 @@ import { Composer } from "./composer/composer.js";
 import { ModePicker } from "./composer/mode_picker.js";
 import { download, Uploads } from "./composer/uploads.js";
 import { ActivityLine } from "./dialogue/activity_line.js";
-import { WaitingPlan } from "./dialogue/waiting_plan.js";
 import { Dialogue } from "./dialogue/dialogue.js";
 import { ReviewBar } from "./files/review_bar.js";
 import { readAddress, writeAddress } from "./sessions/address.js";
@@ -151,7 +150,6 @@ export class Page {
   #views() {
     const { store } = this;
     new ActivityLine(store, this.actions.cancel);
-    new WaitingPlan(store, this.request);
     new Tree(store, this.actions, (path) => this.choose(path));
     new Heading(store, this.actions);
     new Attention(store, () => this.side.show(), this.open);
@@ -271,6 +269,12 @@ export class Page {
       import("./composer/waiting_messages.js").then(({ WaitingMessages }) => new WaitingMessages(store, (type, fields) => this.attempt(connection.request(type, fields))));
     };
     store.addEventListener("tree", waits);
+    const planned = () => {
+      if (!store.nodes.some((node) => node.kind === "plan")) return;
+      store.removeEventListener("tree", planned);
+      import("./dialogue/waiting_plan.js").then(({ WaitingPlan }) => new WaitingPlan(store, this.request), this.unreachable);
+    };
+    store.addEventListener("tree", planned);
     // With the first session that was branched from another.
     const branched = () => {
       if (!store.sessions.some((info) => info.source)) return;

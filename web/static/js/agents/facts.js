@@ -1,4 +1,4 @@
-// The inspector's first tab: facts about the selected agent and the session.
+// The inspector's first tab: facts about the selected agent and the session. Fetched with the first session.
 
 import { el, insert } from "../base/dom.js";
 import { cost, endedAs, share, stateName, tokens } from "../base/format.js";
@@ -18,7 +18,6 @@ const INTENTS = [t("Read only"), t("Change files"), t("Anything")];
  * @returns {HTMLElement[]}
  */
 export function factsOf(store) {
-  if (store.session.id === null) return [el("p", { className: "nothing" }, t("Once you have written a message, this shows what agents do and use."))];
   if (store.session.opening) return [el("p", { className: "nothing" }, t("This session is loading. You can already read its newest messages."))];
   const node = store.node(store.selected);
   const birth = store.birth(store.selected);

@@ -1,7 +1,6 @@
 // The right pane: everything about the selected agent, in tabs. Only the tab that is shown does any work.
 
 import { el, insert, onceAFrame, part, styled } from "../base/dom.js";
-import { factsOf } from "./facts.js";
 import { timeOfDay } from "../base/format.js";
 import { t } from "../base/language.js";
 import { Rows } from "../base/row_list.js";
@@ -125,7 +124,8 @@ export class Inspector {
   #update() {
     const { store } = this;
     this.#offer();
-    if (this.#tab === "facts") this.#put(factsOf(store));
+    if (this.#tab === "facts" && store.session.id === null) this.#put([nothing(t("Once you have written a message, this shows what agents do and use."))]);
+    else if (this.#tab === "facts") void this.#showFacts();
     else if (this.#tab === "records") this.#records.show([...store.own(store.selected)].reverse());
     else if (this.#tab === "gate") this.#showDecisions();
     else if (this.#tab === "plan") void this.#showPlan();
@@ -134,6 +134,11 @@ export class Inspector {
     else if (this.#tab === "files" && store.session.id !== null) void this.#showFiles();
     else if (store.session.id === null) this.#put([nothing(t("There are no sessions yet."))]);
     else this.#inquire();
+  }
+
+  async #showFacts() {
+    const { factsOf } = await import("./facts.js");
+    if (this.#tab === "facts") this.#put(factsOf(this.store));
   }
 
   /** Most sessions have no plan, so the code that draws one is not loaded at the start. */

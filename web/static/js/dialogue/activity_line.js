@@ -6,7 +6,6 @@
 import { el, onceAFrame, part, setText } from "../base/dom.js";
 import { agentName, span } from "../base/format.js";
 import { heard, t } from "../base/language.js";
-import { waitsForStart } from "./waiting_plan.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
@@ -177,4 +176,15 @@ export class ActivityLine {
     this.#stop.hidden = !line.stop;
     this.#stop.setAttribute("aria-label", t("Stop {agent}", { agent: agentName(store.selected) }));
   }
+}
+
+/** Whether a plan waits to be started. @param {import("../state/types.d.ts").JournalRecord[]} records of the plan's path */
+export function waitsForStart(records) {
+  let first = false;
+  for (const record of records) {
+    const fields = /** @type {any} */ (record);
+    if (record.kind === "spawn") first = fields.plan?.first === true;
+    else if (record.kind === "reply" || (record.kind === "control" && fields.op === "start")) first = false;
+  }
+  return first;
 }

@@ -1,10 +1,10 @@
-// At the end of a dialogue: the plan below it that waits for a person to start it. Most sessions have none, so the card is
-// loaded with the first.
+// At the end of a dialogue: the plan below it that waits for a person to start it. Most sessions have no plan, so this is
+// fetched with the first, and its card with the first that waits.
 
 import { el, onceAFrame, part, styled } from "../base/dom.js";
+import { waitsForStart } from "./activity_line.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
 export class WaitingPlan {
   #place = el("div", { className: "waiting-plan", hidden: true });
@@ -20,6 +20,7 @@ export class WaitingPlan {
     part("drafts").after(this.#place);
     const update = onceAFrame(() => void this.#update());
     for (const what of ["tree", "selected", "moved", "records", "reset"]) store.addEventListener(what, update);
+    update();
   }
 
   async #update() {
@@ -41,15 +42,4 @@ export class WaitingPlan {
     const plans = store.nodes.filter((node) => node.kind === "plan" && (node.path === store.selected || node.path.startsWith(below)));
     return plans.find((node) => waitsForStart(store.own(node.path)))?.path ?? "";
   }
-}
-
-/** Whether a plan waits to be started. @param {JournalRecord[]} records of the plan's path */
-export function waitsForStart(records) {
-  let first = false;
-  for (const record of records) {
-    const fields = /** @type {any} */ (record);
-    if (record.kind === "spawn") first = fields.plan?.first === true;
-    else if (record.kind === "reply" || (record.kind === "control" && fields.op === "start")) first = false;
-  }
-  return first;
 }
