@@ -7,8 +7,9 @@ and its answer is a record, so a rebuild of memory asks nobody.
     3 preference: I'm allergic to peanuts.
     5 withdrawn: I no longer want dates as 31.01.2026.
 
-A clause counts only if the message that it names says it: most of its words are there. So a model can neither invent
-a statement nor pass on an order, and what it answers is worth as much as the message: the person's word. An answer of the
+A clause counts only if the message that it names says it: most of its words are there. Questions of the message don't
+count for that, nor what an order hands over behind a colon; a clause that begins as an order is none. So a model can hardly
+invent a statement, and what it answers is worth as much as the message: the person's word. An answer of the
 root is shown before the message that it led to, unless the root had read something from outside.
 """
 
@@ -24,7 +25,15 @@ from iact.core.language.labels import inline
 from iact.core.ports import LONGEST_STATEMENT, ChatMessage, StatementKind
 from iact.core.tree import origin
 from iact.core.tree.agent_context import Heard
-from iact.core.tree.statements import Clause, as_clause, is_bare_order, own_words, statements_in
+from iact.core.tree.statements import (
+    Clause,
+    as_clause,
+    asserted,
+    can_be_decision,
+    is_bare_order,
+    own_words,
+    statements_in,
+)
 from iact.core.tree.tree import Tree
 
 ANSWER_TOKENS: Final = 800
@@ -185,7 +194,10 @@ def _clause(kind: str, text: str, message: Heard) -> Clause | None:
     if text.endswith("?") or len(text) > LONGEST_STATEMENT or is_bare_order(text):
         return None
 
-    said = _words(own_words(message.own))
+    if kind == "decision" and not can_be_decision(text):
+        return None
+
+    said = _words(asserted(message.own))
     words = _words(text)
     if not words or _share(words, said) < _SAID:
         return None

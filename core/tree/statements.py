@@ -59,7 +59,29 @@ def is_order(text: str) -> bool:
 def is_bare_order(text: str) -> bool:
     """Whether a clause orders something and does not say that it holds from now on."""
     plain = _plain(text)
-    return is_order(plain) or (_IMPERATIVE.search(plain) is not None and _kind_of(plain) is None)
+    orders = _IMPERATIVE.search(plain) is not None or _ASKS.match(plain) is not None
+    return is_order(plain) or (orders and _kind_of(plain) is None)
+
+
+def can_be_decision(text: str) -> bool:
+    """Whether a clause can say what was decided: the rule for decisions says so, or it begins with a subject. An order
+    begins with its verb. Scripts without spaces between words are not judged."""
+    plain = _plain(text)
+    return _DECISION.search(plain) is not None or _SUBJECT.match(plain) is not None or plain[:1] >= "\u2e80"
+
+
+def asserted(text: str) -> str:
+    """What a person says in a message, without its questions and what an order hands over behind a colon."""
+    sentences = list[str]()
+    for sentence in _sentences(own_words(text)):
+        before, colon, _ = sentence.partition(":")
+        hands_over = bool(colon) and is_bare_order(_INTRODUCTION.sub("", before))
+        if hands_over:
+            # All that follows can be somebody else's.
+            break
+        if not sentence.endswith("?"):
+            sentences.append(sentence)
+    return "\n".join(sentences)
 
 
 def as_clause(text: str, kind: StatementKind, *, withdraws: bool = False) -> Clause:
@@ -179,6 +201,16 @@ _IMPERATIVE: Final = re.compile(
     re.IGNORECASE,
 )
 """How an order begins."""
+
+_SUBJECT: Final = re.compile(
+    r"(?:i|we|our|my|the|it|they|he|she|this|that|there|ich|wir|unser\w*|mein\w*|der|die|das|es|sie"
+    r"|je|nous|on|notre|le|la|les|il|nosotros|nuestr\w+|el|los|las|noi|io)\b",
+    re.IGNORECASE,
+)
+"""How a clause with a subject begins."""
+
+_ASKS: Final = re.compile(r"(?:please|bitte)\b", re.IGNORECASE)
+"""How a clause begins that asks for something, whatever its verb is."""
 
 _PASSING: Final = re.compile(
     r"\b(?:for now|this time|just this once|for (?:this|the) (?:task|session|message|answer|moment)|in this (?:session|task|chat)"
