@@ -30,27 +30,34 @@ _IN_USE: Final = ("shell", "files", "python", "web", "docs", "sql", "git", "brow
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """One action. `parameters`: a JSON Schema of type object; `body`: the parameter that receives the block's lines.
-
-    `rest`: a text parameter that takes all positional words. `impact`: 0 reads, 1 writes, 2 destroys, sends out or
-    changes authority (declared, for module functions).
-    """
+    """One action: of the core, or a function of a module."""
 
     name: str
+    """`CALL`, or `module.function`."""
     summary: str
+    """One sentence, which stands behind the name in lists."""
     parameters: Mapping[str, JSON] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    """A JSON Schema of type object."""
     body: str | None = None
+    """The parameter that receives the block's lines."""
     documentation: str = ""
+    """What HELP tells about it."""
     impact: int = 0
+    """0 reads, 1 writes, 2 destroys, sends out or changes authority (declared, for functions of modules)."""
     alias: str | None = None
+    """Another name for it."""
     idempotent: bool = False
+    """Whether to do it twice is the same as to do it once."""
     rest: str | None = None
+    """A text parameter that takes all positional words."""
     words: int | None = None
     """How many parameters positional words may fill; None: all."""
     instead: Mapping[str, str] = field(default_factory=dict)
     """What to write in place of a parameter that it hasn't, and that others have: the end of a sentence."""
     keywords: tuple[str, ...] = ()
+    """Words in a message that its function is about."""
     core: bool = False
+    """Whether it is one of the actions below."""
     timeout: float | None = None
     """Seconds after which a call is abandoned, or None for the session's default."""
     vouched: bool = True
@@ -65,18 +72,22 @@ class ActionSpec:
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, JSON]]:
         """The schema of each parameter, in the order in which positional words fill them."""
-        found = self.parameters.get("properties")
-        if not isinstance(found, dict):
+        declared = self.parameters.get("properties")
+        if not isinstance(declared, dict):
             return {}
+
         # Whatever the author's order is: what must be given comes before what may be.
-        in_order = sorted(found.items(), key=lambda one: one[0] not in self.required)
-        return {name: schema if isinstance(schema, dict) else {} for name, schema in in_order}
+        names = sorted(declared, key=lambda name: name not in self.required)
+        schemas = ((name, declared[name]) for name in names)
+        return {name: schema if isinstance(schema, dict) else {} for name, schema in schemas}
 
     @cached_property
     def required(self) -> frozenset[str]:
         """Names of the parameters that must be given."""
-        found = self.parameters.get("required")
-        return frozenset(str(name) for name in found) if isinstance(found, list) else frozenset()
+        names = self.parameters.get("required")
+        if not isinstance(names, list):
+            return frozenset()
+        return frozenset(str(name) for name in names)
 
     @cached_property
     def module(self) -> str | None:
@@ -419,10 +430,11 @@ def in_order_of_use(specs: Iterable[ActionSpec]) -> list[ActionSpec]:
 
 @dataclass(frozen=True, slots=True)
 class UnknownFunction:
-    """A dotted name of a known module that has no such function. `nearest`: the closest names."""
+    """A dotted name of a known module that has no such function."""
 
     name: str
     nearest: tuple[str, ...]
+    """The closest names."""
 
 
 class Registry:
@@ -438,8 +450,9 @@ class Registry:
             spec.module for spec in self._specs.values() if spec.module is not None
         )
         """The modules of its functions."""
-        found = {spec.name: spec for spec in self._specs.values() if not spec.core}
-        self._functions = tuple(in_order_of_use(found.values()))
+        # A function that is also there under its alias is one.
+        functions = {spec.name: spec for spec in self._specs.values() if not spec.core}
+        self._functions = tuple(in_order_of_use(functions.values()))
         self.documented: Final = (*(spec for spec in self._functions if spec.documentation), *documented)
         """The actions whose documentation the agent may read."""
 

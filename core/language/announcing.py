@@ -25,6 +25,7 @@ def announces(text: str) -> bool:
     text = text.rstrip()
     if text.endswith((":", "：")):
         return True
+
     # A longer last sentence announces nothing, so the end of the text decides.
     end = text[-3 * _LONGEST :]
     sentences = [sentence for sentence in _SENTENCE.split(end) if sentence.strip()]

@@ -10,7 +10,7 @@ Pure. What is read as an action is rewritten before a reply is recorded (`core.l
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -143,7 +143,8 @@ def line_of(text: str) -> Line | None:
     assert marker is not None
     inside = text[marker.end() :].strip()
 
-    code, bold = False, False
+    code = False
+    bold = False
     while (marks := _MARKS.fullmatch(inside)) is not None:
         inside = marks["inside"].strip()
         code = code or marks["mark"][0] == "`"
@@ -151,11 +152,14 @@ def line_of(text: str) -> Line | None:
     if "`" in inside:
         return None
 
-    found = _CORE.fullmatch(inside) or (_FUNCTION.fullmatch(inside) if code else None)
-    if found is None:
+    match = _CORE.fullmatch(inside)
+    if match is None and code:
+        match = _FUNCTION.fullmatch(inside)
+    if match is None:
         return None
-    rest = (found["rest"] or "").strip()
-    return Line(found["name"], rest, code, bold, listed=bool(marker.group().strip()))
+
+    rest = (match["rest"] or "").strip()
+    return Line(match["name"], rest, code, bold, listed=bool(marker.group().strip()))
 
 
 def called_in(text: str) -> frozenset[str]:
@@ -178,7 +182,9 @@ def runs(line: Line, registry: Registry, known: Known) -> bool:
 
 
 def _names_what_exists(line: Line, registry: Registry, known: Known, bound: Bound) -> bool:
-    names = str(bound.arguments.get("names", bound.arguments.get("name", ""))).replace(",", " ").split()
+    """Whether what an action's arguments name is there; what names nothing is rather a sentence."""
+    arguments = bound.arguments
+    names = str(arguments.get("names", arguments.get("name", ""))).replace(",", " ").split()
     match line.name:
         case ANSWER.name:
             return not line.rest
@@ -187,18 +193,23 @@ def _names_what_exists(line: Line, registry: Registry, known: Known, bound: Boun
         case WAIT.name | QUERY.name:
             return all(name in {"any", "all"} or name in known.children for name in names)
         case SHOW.name:
-            ranged = bool({"lines", "chars"} & bound.arguments.keys())
-            return all(
-                ranged or name.lstrip("$") in known.variables or _NUMBERED.fullmatch(name) for name in names
-            )
+            if {"lines", "chars"} & arguments.keys():
+                return True
+            return all(_may_be_variable(name, known) for name in names)
         case RECALL.name:
-            return len(line.rest.split()) <= _WORDS and (line.code or not _ENDS_SENTENCE.fullmatch(line.rest))
+            is_short = len(line.rest.split()) <= _WORDS
+            return is_short and (line.code or not _ENDS_SENTENCE.fullmatch(line.rest))
         case LOAD.name:
             return all(_PLAIN_WORD.fullmatch(name) for name in names)
         case SKILL.name:
             return _FOLDER.fullmatch(line.rest) is not None
         case _:
             return False
+
+
+def _may_be_variable(name: str, known: Known) -> bool:
+    """Whether a word is a variable's name, or looks like one that there may be later in the same reply."""
+    return name.lstrip("$") in known.variables or _NUMBERED.fullmatch(name) is not None
 
 
 def is_heading(line: Line, text: str, end: int) -> bool:
@@ -218,7 +229,9 @@ def is_in_paragraph(line: Line, text: str, start: int, end: int) -> bool:
     if line.code or line.listed:
         return False
 
-    above_ends = start - 1 if text.startswith("\n", start - 1) and start > 0 else start
+    above_ends = start
+    if start > 0 and text.startswith("\n", start - 1):
+        above_ends = start - 1
     above = text[text.rfind("\n", 0, above_ends) + 1 : above_ends]
     return _is_text(above) and _is_text(_line_at(text, end))
 
@@ -226,7 +239,7 @@ def is_in_paragraph(line: Line, text: str, start: int, end: int) -> bool:
 def _line_at(text: str, start: int) -> str:
     """The line of a text from `start` on, without its end."""
     end = text.find("\n", start)
-    return text[start : end if end >= 0 else len(text)]
+    return text[start:] if end < 0 else text[start:end]
 
 
 def _is_text(line: str) -> bool:
@@ -242,42 +255,60 @@ def left(text: str, blocks: Sequence[Block], registry: Registry) -> tuple[str, .
     what stands before another text is a part of it.
     """
     acts = any(block.action for block in blocks)
-    whole = () if acts else _only_lines(_without_plain_fences(text, blocks), registry)
-    if whole:
-        return whole
+    if not acts:
+        whole_reply = _only_lines(_without_plain_fences(text, blocks), registry)
+        if whole_reply:
+            return whole_reply
 
     in_small_letters = (block for block in blocks if _is_named_in_small_letters(block, registry))
     sure = [block.info for block in islice(in_small_letters, _MOST_LINES) if _can_be_bound(block, registry)]
-    found: list[str] = []
     if not may_stand_in(text):
         return tuple(dict.fromkeys(sure))
 
+    # Lines that count unless text follows them.
+    likely: list[str] = []
     text_begins = text.lstrip()[:_LONGEST]
     without_body = 0
     for piece in unread.outside(text, blocks):
-        quoted, in_list = False, False
-        end = 0
-        for written in piece.split("\n"):
-            end = min(end + len(written) + 1, len(piece))
-            quoted = written.lstrip().startswith(">") or (quoted and bool(written.strip()))
-            in_list = _goes_on(in_list, written)
-            indented = written.startswith(("    ", "\t")) and not in_list
-            line = None if quoted or indented else line_of(written)
+        for written, end, line in _lines_of(piece):
             if line is None:
                 if written.strip() and not acts:
-                    found.clear()
+                    likely.clear()
                 continue
 
             without_body += line.name in _WITH_BODY
+            is_tried = without_body <= _MOST_LINES
             is_first = text_begins.startswith(written.lstrip())
-            tried = without_body <= _MOST_LINES
-            if tried and _has_its_body_below(line, registry, piece, end, is_first=is_first):
+            if is_tried and _has_its_body_below(line, registry, piece, end, is_first=is_first):
                 sure.append(line.info)
             elif _looks_meant(line, registry, piece, end):
-                found.append(line.info)
+                likely.append(line.info)
             elif not acts:
-                found.clear()
-    return tuple(dict.fromkeys([*sure, *found]))
+                likely.clear()
+    return tuple(dict.fromkeys([*sure, *likely]))
+
+
+def _lines_of(piece: str) -> Iterator[tuple[str, int, Line | None]]:
+    """The lines of a piece of text: as each is written, where the next one begins, and how it is read.
+
+    In a quote and in indented code, no line is read as an action.
+    """
+    quoted = False
+    in_list = False
+    end = 0
+    for written in piece.split("\n"):
+        end = min(end + len(written) + 1, len(piece))
+
+        # A quote goes on until an empty line, also without its mark.
+        is_marked = written.lstrip().startswith(">")
+        quoted = is_marked or (quoted and bool(written.strip()))
+
+        in_list = _goes_on(in_list, written)
+        is_code = written.startswith(("    ", "\t")) and not in_list
+        if quoted or is_code:
+            yield written, end, None
+        else:
+            yield written, end, line_of(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +332,10 @@ def almost(text: str, blocks: Sequence[Block], registry: Registry) -> Almost | N
         if name:
             return Almost(block.info, name, exists=True)
 
-    end = text[blocks[-1].end :] if blocks else text
-    written = end.rstrip().rpartition("\n")[2]
-    if not written.strip() or len(written) > _LONGEST or written.startswith(("    ", "\t")):
+    behind_blocks = text[blocks[-1].end :] if blocks else text
+    written = behind_blocks.rstrip().rpartition("\n")[2]
+    is_code = written.startswith(("    ", "\t"))
+    if not written.strip() or len(written) > _LONGEST or is_code:
         return None
 
     line = _without_marks(written)
@@ -312,7 +344,10 @@ def almost(text: str, blocks: Sequence[Block], registry: Registry) -> Almost | N
     if name and (is_whole or _is_in_capitals(line)):
         return Almost(line, name, exists=True)
 
-    unknown = _UNKNOWN.fullmatch(line) if is_whole else None
+    # A name that is like none counts only if the reply is nothing else.
+    if not is_whole:
+        return None
+    unknown = _UNKNOWN.fullmatch(line)
     if unknown is None or unknown["name"] in registry:
         return None
     return Almost(line, unknown["name"], exists=False)
@@ -320,18 +355,22 @@ def almost(text: str, blocks: Sequence[Block], registry: Registry) -> Almost | N
 
 def _named_almost(line: str, registry: Registry) -> str:
     """The function that a line begins with, in other letters or with a blank for its dot; empty if there is none."""
-    found = _NAMED.fullmatch(line)
-    if found is None:
+    match = _NAMED.fullmatch(line)
+    if match is None:
         return ""
-    name = f"{found['owner']}.{found['tail']}".lower()
-    rest = (found["rest"] or "").split()
-    is_sentence = len(rest) > _MEANT or (len(rest) > _FEW and _ENDS_SENTENCE.fullmatch(line) is not None)
-    return "" if is_sentence or name not in registry else name
+
+    words = (match["rest"] or "").split()
+    ends_as_sentence = len(words) > _FEW and _ENDS_SENTENCE.fullmatch(line) is not None
+    if len(words) > _MEANT or ends_as_sentence:
+        return ""
+
+    name = f"{match['owner']}.{match['tail']}".lower()
+    return name if name in registry else ""
 
 
 def _is_in_capitals(line: str) -> bool:
-    found = _NAMED.fullmatch(line)
-    return found is not None and found["owner"].isupper() and found["tail"].isupper()
+    match = _NAMED.fullmatch(line)
+    return match is not None and match["owner"].isupper() and match["tail"].isupper()
 
 
 def _without_marks(line: str) -> str:
@@ -356,15 +395,20 @@ def _can_be_bound(block: Block, registry: Registry) -> bool:
     spec = registry.find(block.info.split(None, 1)[0].upper())
     if spec is PLAN:
         return _PLAN_BELOW.match(block.body) is not None
-    return isinstance(spec, ActionSpec) and isinstance(
-        read_action(spec, block.info, block.body or None, {}), Bound
-    )
+    if not isinstance(spec, ActionSpec):
+        return False
+    return isinstance(read_action(spec, block.info, block.body or None, {}), Bound)
 
 
 def _without_plain_fences(text: str, blocks: Sequence[Block]) -> str:
-    """A reply without the fences of blocks that name no language, if it holds nothing else."""
-    if any(block.info for block in blocks) or any(piece.strip() for piece in unread.outside(text, blocks)):
-        return "" if blocks else text
+    """A reply without the fences of blocks that name no language; empty if it holds text or other blocks beside them."""
+    if not blocks:
+        return text
+
+    names_a_language = any(block.info for block in blocks)
+    has_text = any(piece.strip() for piece in unread.outside(text, blocks))
+    if names_a_language or has_text:
+        return ""
     return "\n".join(block.body for block in blocks)
 
 
@@ -373,22 +417,27 @@ def _only_lines(text: str, registry: Registry) -> tuple[str, ...]:
 
     Here a function counts without the marks of code, too, and whatever a line ends with: it would be the whole answer.
     """
-    written = [line for line in text.split("\n") if line.strip()]
     first, _, below = text.strip().partition("\n")
     name = first.split(None, 1)[0] if first else ""
     spec = registry.find(name)
-    if isinstance(spec, ActionSpec) and not spec.core and "." in name and len(first) <= _LONGEST:
-        body = "x" if below.strip() and spec.body is not None else None
-        bound = isinstance(read_action(spec, first, body, {}), Bound)
-        return (first,) if bound and not _ENDS_SENTENCE.fullmatch(first) else ()
+    is_function = isinstance(spec, ActionSpec) and not spec.core and "." in name
+    if isinstance(spec, ActionSpec) and is_function and len(first) <= _LONGEST:
+        has_body = bool(below.strip()) and spec.body is not None
+        bound = read_action(spec, first, "x" if has_body else None, {})
+        if not isinstance(bound, Bound) or _ENDS_SENTENCE.fullmatch(first):
+            return ()
+        return (first,)
 
-    lines = dict[str, None]()
-    for text_of_line in written:
-        line = line_of(text_of_line)
+    # Each line once, in order.
+    infos = dict[str, None]()
+    for written in text.split("\n"):
+        if not written.strip():
+            continue
+        line = line_of(written)
         if line is None or not isinstance(registry.find(line.name), ActionSpec):
             return ()
-        lines[line.info] = None
-    return tuple(lines)
+        infos[line.info] = None
+    return tuple(infos)
 
 
 def _has_its_body_below(line: Line, registry: Registry, piece: str, end: int, *, is_first: bool) -> bool:
@@ -398,8 +447,11 @@ def _has_its_body_below(line: Line, registry: Registry, piece: str, end: int, *,
         return False
     if _NOT_BLANK.search(piece, end) is None:
         return False
+
     if line.name == PLAN.name:
         return _PLAN_BELOW.match(piece, end) is not None
+
+    # Within a text, a name with words behind it may be a sentence; one with `key=value` is none.
     if not is_first and "=" not in line.rest:
         return False
     return isinstance(read_action(spec, line.info, "x", {}), Bound)
@@ -418,7 +470,10 @@ def _looks_meant(line: Line, registry: Registry, piece: str, end: int) -> bool:
     spec = registry.find(line.name)
     if not isinstance(spec, ActionSpec) or is_heading(line, piece, end):
         return False
+
     if line.code:
+        # The name alone of a function, and of anything in a list, is only mentioned.
         return bool(line.rest) or (spec.core and not line.listed)
+
     words = len(line.rest.split())
     return words <= _FEW or (words <= _MEANT and not _ENDS_SENTENCE.fullmatch(line.rest))

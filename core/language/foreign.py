@@ -34,19 +34,22 @@ _LONGEST_LINE: Final = 32_768
 
 @dataclass(frozen=True, slots=True)
 class ForeignCall:
-    """A call as it was written. `name`: what it calls, perhaps with a prefix."""
+    """A call as it was written."""
 
     name: str
+    """What it calls, perhaps with a prefix."""
     arguments: Mapping[str, JSON] = field(default_factory=dict)
+    """The arguments with a name."""
     words: tuple[JSON, ...] = ()
     """Arguments without a name, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way of writing calls. `source`: where it comes from."""
+    """One way of writing calls."""
 
     source: str
+    """The models and programs that write so."""
     opening: str
     """A pattern of the mark with which it begins."""
     closing: str = ""
@@ -111,12 +114,16 @@ INVENTED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FoundCalls:
-    """Calls that stand together. `start`, `end`: where, in the text. `known`: see `Form`."""
+    """Calls that stand together."""
 
     start: int
+    """Where they begin in the text."""
     end: int
+    """Where they end."""
     calls: tuple[ForeignCall, ...]
+    """What was called; empty if the mark of a call is there, and none can be read behind it."""
     form: Form
+    """How they are written."""
 
 
 def opens_in(line: str) -> int | None:

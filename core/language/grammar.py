@@ -146,7 +146,9 @@ def _ends(text: str, position: int) -> bool:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    return match.group(1) if match.group(1) in "\"'\\" else match.group()
+    """What an escape means: a quote or a backslash; any other stays as it is written, as in `C:\\new`."""
+    escaped = match.group(1)
+    return escaped if escaped in "\"'\\" else match.group()
 
 
 def _unreadable(name: str, key: str | None, rest: str) -> str:
@@ -262,12 +264,12 @@ def _nested(spec: ActionSpec, slot: str, text: str) -> Nested | None:
         return None
 
     schema = spec.properties[slot]
-    found = read(text, quoted=_holds_content(schema))
-    if found is None or not found.names:
+    nested = read(text, quoted=_holds_content(schema))
+    if nested is None or not nested.names:
         return None
 
-    wanted = "array" if isinstance(found.value, list) else "object"
-    return found if wanted in _types(schema) else None
+    written_as = "array" if isinstance(nested.value, list) else "object"
+    return nested if written_as in _types(schema) else None
 
 
 def _holds_content(schema: Mapping[str, JSON]) -> bool:
@@ -310,6 +312,7 @@ def _in_order(types: Sequence[str]) -> tuple[str, ...]:
 
 
 def _read(text: str, wanted: str) -> _Fitted | None:
+    """A text as a value of the type `wanted`; None if it is none."""
     match wanted:
         case "string":
             return _Fitted(text)
@@ -319,19 +322,30 @@ def _read(text: str, wanted: str) -> _Fitted | None:
         case "integer":
             return _Fitted(int(text)) if _INTEGER.fullmatch(text) else None
         case "number":
-            if _INTEGER.fullmatch(text):
-                return _Fitted(int(text))
-            if not _NUMBER.fullmatch(text):
-                return None
-            number = float(text)
-            return _Fitted(number) if math.isfinite(number) else None
+            return _number(text)
         case _:
-            try:
-                value: JSON = json.loads(text)
-            except (ValueError, RecursionError):
-                return None
-            kinds: dict[str, type] = {"array": list, "object": dict, "null": type(None)}
-            return _Fitted(value) if isinstance(value, kinds.get(wanted, object)) else None
+            return _json(text, wanted)
+
+
+def _number(text: str) -> _Fitted | None:
+    if _INTEGER.fullmatch(text):
+        return _Fitted(int(text))
+    if not _NUMBER.fullmatch(text):
+        return None
+
+    # `1e999` looks like a number and is none.
+    number = float(text)
+    return _Fitted(number) if math.isfinite(number) else None
+
+
+def _json(text: str, wanted: str) -> _Fitted | None:
+    try:
+        value: JSON = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+    kinds: dict[str, type] = {"array": list, "object": dict, "null": type(None)}
+    return _Fitted(value) if isinstance(value, kinds.get(wanted, object)) else None
 
 
 def _outside(schema: Mapping[str, JSON], value: JSON) -> str | None:
@@ -362,9 +376,12 @@ def _type(schema: Mapping[str, JSON]) -> str:
 
 
 def _wrong(spec: ActionSpec, what: str, *, hint: bool = False) -> Mistake:
-    known = ", ".join(f"`{name}` ({_type(schema)})" for name, schema in spec.properties.items())
-    tail = f" Its parameters are {known}." if hint and known else ""
-    return Mistake(f"`{spec.name}` was not run: {what}.{tail}", spec)
+    """A mistake in a call. `hint`: whether it also lists the parameters that there are."""
+    sentence = f"`{spec.name}` was not run: {what}."
+    if hint and spec.properties:
+        known = ", ".join(f"`{name}` ({_type(schema)})" for name, schema in spec.properties.items())
+        sentence = f"{sentence} Its parameters are {known}."
+    return Mistake(sentence, spec)
 
 
 _FOR_CONTENT: Final = ("stdin", "content", "names", "from")
@@ -372,12 +389,15 @@ _FOR_CONTENT: Final = ("stdin", "content", "names", "from")
 
 
 def _no_parameter(spec: ActionSpec, name: str, argument: Argument) -> Mistake:
+    """The mistake of a parameter that does not exist, with what was probably meant."""
     instead = spec.instead.get(name.lower().replace("-", "_"))
     if instead is not None:
         return _wrong(spec, f"it has no parameter `{name}`; {instead}")
 
     close = difflib.get_close_matches(name, list(spec.properties), n=1)
     meant = f" (did you mean `{close[0]}`?)" if close else ""
+
+    # Who passes a variable under a name of their own wants it to be passed, whatever the parameter is called.
     takes = next((parameter for parameter in _FOR_CONTENT if parameter in spec.properties), None)
     if argument.form == "reference" and takes is not None:
         value = f"${argument.text}"

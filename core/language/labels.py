@@ -71,6 +71,7 @@ def clean(text: str) -> str:
     """Make text from outside safe to read: without terminal sequences, deceptive characters as `\\u….`"""
     if text.isascii() and not text.encode().translate(None, _PLAIN_ASCII):
         return text
+
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return replaced(DECEPTIVE_IN_CONTEXTS, text, escape)
 
@@ -102,7 +103,9 @@ def size(count: int) -> str:
         return f"{count} B"
     if count < 999_950:
         return f"{count / 1e3:.1f} kB"
-    return f"{count / 1e6:.1f} MB" if count < 999_950_000 else f"{count / 1e9:.1f} GB"
+    if count < 999_950_000:
+        return f"{count / 1e6:.1f} MB"
+    return f"{count / 1e9:.1f} GB"
 
 
 def describe(name: str, value: Value, begins: str = "") -> str:
@@ -211,7 +214,9 @@ def result_label(called: str, *, variable: str | None, exit_status: int | None, 
 def recalled(called: str, rows: Iterable[tuple[str, str]]) -> str:
     """The results of a RECALL. `rows`: the line of each memory, and its id."""
     lines = "\n".join(f"{line} (id {identity})" for line, identity in rows)
-    return f"{_RECALLED} `{called}`:\n{fenced(clean(lines))}" if lines else "Memory has nothing on that."
+    if not lines:
+        return "Memory has nothing on that."
+    return f"{_RECALLED} `{called}`:\n{fenced(clean(lines))}"
 
 
 def incomplete(function: str) -> str:
@@ -327,9 +332,11 @@ def no_block(lines: Sequence[str], *, acts: bool) -> str:
     shown = ", ".join(f"`{inline(line, 60)}`" for line in lines[:_MOST_LINES])
     verb = "was" if len(lines) == 1 else "were"
     name = lines[0].split(None, 1)[0]
-    name = name if "." in name else name.upper()
-    said = f"{shown} {verb} not run. {_IS_A_BLOCK} ```{name} and ends with ```."
-    return said if acts else f"{said} {_OR_ANSWER}"
+    if "." not in name:
+        name = name.upper()
+
+    sentences = f"{shown} {verb} not run. {_IS_A_BLOCK} ```{name} and ends with ```."
+    return sentences if acts else f"{sentences} {_OR_ANSWER}"
 
 
 def almost(line: str, name: str) -> str:
@@ -374,9 +381,12 @@ def unknown_block(name: str, nearest: Iterable[str], *, loads: bool) -> str:
 def other_form(text: str, unknown: str, nearest: Iterable[str]) -> str:
     """For a call that is written as other programs want it, and was not made. `unknown`: a name that does not exist."""
     if unknown:
+        sentences = [f"There is no function `{inline(unknown, 60)}`."]
         near = ", ".join(f"`{name}`" for name in nearest)
-        there = f"There is no function `{inline(unknown, 60)}`."
-        return f"{there} The nearest names are {near}. {_OR_ANSWER}" if near else f"{there} {_OR_ANSWER}"
+        if near:
+            sentences.append(f"The nearest names are {near}.")
+        return " ".join([*sentences, _OR_ANSWER])
+
     return (
         f"This call was not made: {inline(text, 60)} Write it as a block that begins with ```NAME, with the arguments "
         f"behind the name as key=value. {_OR_ANSWER}"
@@ -422,9 +432,13 @@ def still_running(children: Iterable[str]) -> str:
 
 def waited(action: str, left: Iterable[str], *, timed_out: bool) -> str:
     """The children that had not replied when a WAIT or QUERY ended."""
-    names = agents(left)
-    why = " ran out of time" if timed_out else " found nothing new" if not names else ""
-    return f"`{action}`{why}; " + (f"still at work: {names}." if names else "no child is at work.")
+    working = agents(left)
+    if working:
+        why = " ran out of time" if timed_out else ""
+        return f"`{action}`{why}; still at work: {working}."
+
+    why = "ran out of time" if timed_out else "found nothing new"
+    return f"`{action}` {why}; no child is at work."
 
 
 def no_such_child(names: Iterable[str], children: Iterable[str], *, action: str = "") -> str:
@@ -433,11 +447,14 @@ def no_such_child(names: Iterable[str], children: Iterable[str], *, action: str 
     `action`: its name, if it was not run because of that.
     """
     have = agents(children)
-    instead = (
-        f"your children are {have}." if have else "you have no children yet; CALL begins a dialogue with one."
-    )
-    what = f"you have no child named {inline(' or '.join(names))}; {instead}"
-    return f"`{action}` was not run: {what}" if action else note(f"{what[0].upper()}{what[1:]}")
+    instead = "you have no children yet; CALL begins a dialogue with one."
+    if have:
+        instead = f"your children are {have}."
+
+    named = inline(" or ".join(names))
+    if action:
+        return f"`{action}` was not run: you have no child named {named}; {instead}"
+    return note(f"You have no child named {named}; {instead}")
 
 
 def repeated(action: str, count: int) -> str:
@@ -488,9 +505,9 @@ def cut_without_summary() -> str:
 
 def summary_refused(fault: str, words: int) -> str:
     """Feedback on a COMPRESS whose summary can't be used, before it is asked for once more."""
-    what = (
-        "its summary is empty" if fault == "empty" else f"its summary is too long; {words} words are enough"
-    )
+    what = f"its summary is too long; {words} words are enough"
+    if fault == "empty":
+        what = "its summary is empty"
     return f"`COMPRESS` was not done: {what}. Write it again, with what must survive."
 
 

@@ -145,24 +145,31 @@ def _goes_on(spec: ActionSpec, taken: tuple[str, tuple[Argument, ...]] | Mistake
 def _whole_object(spec: ActionSpec, rest: str, body: str | None) -> Written | None:
     """Arguments as one JSON object behind the name, or as the whole body; None if they are not."""
     if rest.startswith("{"):
-        given = _object(rest)
-        return None if given is None or not _fits(spec, given) else (_arguments(spec, given), body)
+        values = _object(rest)
+        if values is None or not _fits(spec, values):
+            return None
+        return _arguments(spec, values), body
+
     if rest or body is None or not body.lstrip().startswith("{"):
         return None
-    given = _object(body)
-    if given is None or not _fits(spec, given):
+    values = _object(body)
+    if values is None or not _fits(spec, values):
         return None
+
     # A body that is an object can be meant as it stands, unless it names the parameter that it would be.
-    names_body = spec.body is None or any(_name(spec, key, given) == spec.body for key in given)
-    return (_arguments(spec, given), None) if names_body else None
+    names_body = spec.body is None or any(_name(spec, key, values) == spec.body for key in values)
+    if not names_body:
+        return None
+    return _arguments(spec, values), None
 
 
 def _object(text: str) -> dict[str, JSON] | None:
+    """A text as a JSON object that is not empty; None if it is anything else."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and found else None
+    return value if isinstance(value, dict) and value else None
 
 
 def _fits(spec: ActionSpec, given: Mapping[str, JSON]) -> bool:
@@ -174,17 +181,22 @@ def _name(spec: ActionSpec, key: str, given: Mapping[str, JSON]) -> str:
 
 
 def _arguments(spec: ActionSpec, given: Mapping[str, JSON]) -> tuple[Argument, ...]:
-    found: list[Argument] = []
+    """The values of an object as arguments; a text that is exactly `$name` is that variable, and null is none."""
+    arguments: list[Argument] = []
     for key, value in given.items():
         name = _name(spec, key, given)
-        reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
-        if reference is not None:
-            found.append(Argument(name, reference.group(1), "reference"))
-        elif isinstance(value, str):
-            found.append(Argument(name, value, "quoted"))
-        elif value is not None:
-            found.append(Argument(name, json.dumps(value, ensure_ascii=False), "bare"))
-    return tuple(found)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            arguments.append(Argument(name, json.dumps(value, ensure_ascii=False), "bare"))
+            continue
+
+        reference = _REFERENCE.fullmatch(value)
+        if reference is None:
+            arguments.append(Argument(name, value, "quoted"))
+        else:
+            arguments.append(Argument(name, reference.group(1), "reference"))
+    return tuple(arguments)
 
 
 # --- other ways ---------------------------------------------------------------------------------
@@ -349,48 +361,73 @@ def _typed_lines(
     if not _PAIR.match(body):
         return arguments, body
 
-    given = {argument.key for argument in arguments}
-    found = list(arguments)
+    named = {argument.key for argument in arguments}
+    from_lines: list[Argument] = []
     lines = body.split("\n")
-    while lines and (match := _PAIR.fullmatch(lines[0])) is not None:
-        name, value = match.group(1), (match.group(2) or "").strip()
-        schema = spec.properties.get(name, {})
-        typed = schema.get("type") in ("number", "integer", "boolean") or "enum" in schema
-        alone = ActionSpec(spec.name, "", parameters={"type": "object", "properties": {name: dict(schema)}})
-        argument = Argument(name, value.strip("\"'"), "quoted")
-        if name in given or not typed or isinstance(bind(alone, (argument,), None, {}), Mistake):
+    while len(from_lines) < len(lines):
+        match = _PAIR.fullmatch(lines[len(from_lines)])
+        if match is None:
             break
-        found.append(argument)
-        given.add(name)
-        del lines[0]
-    return (arguments, body) if len(lines) == body.count("\n") + 1 else (tuple(found), "\n".join(lines))
+
+        name = match.group(1)
+        value = (match.group(2) or "").strip()
+        argument = Argument(name, value.strip("\"'"), "quoted")
+        if name in named or not _is_typed(spec, argument):
+            break
+        from_lines.append(argument)
+        named.add(name)
+
+    if not from_lines:
+        return arguments, body
+    return (*arguments, *from_lines), "\n".join(lines[len(from_lines) :])
+
+
+def _is_typed(spec: ActionSpec, argument: Argument) -> bool:
+    """Whether an argument is for a parameter of a few values or a number, and is one of those."""
+    name = argument.key or ""
+    schema = spec.properties.get(name, {})
+    takes_few = schema.get("type") in ("number", "integer", "boolean") or "enum" in schema
+    if not takes_few:
+        return False
+
+    alone = ActionSpec(spec.name, "", parameters={"type": "object", "properties": {name: dict(schema)}})
+    return isinstance(bind(alone, (argument,), None, {}), Bound)
 
 
 def _first_lines(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
     """`key: value` in the first lines of the body, up to a line that is none."""
-    taken = split(f"{spec.name} {rest}")
-    if isinstance(taken, Mistake) or body is None:
+    parts = split(f"{spec.name} {rest}")
+    if isinstance(parts, Mistake) or body is None:
         return
-    given = {argument.key for argument in taken[1] if argument.key is not None}
-    found = list(taken[1])
+
+    on_the_line = parts[1]
+    arguments = list(on_the_line)
+    named = {argument.key for argument in on_the_line if argument.key is not None}
     lines = body.strip("\n").split("\n")
     while lines and (match := _ANY_PAIR.fullmatch(lines[0])) is not None:
-        key, value = match.group(1), (match.group(2) or "").strip()
-        name = key if key in spec.properties else parameter_meant(spec, key, given)
-        if not name or name in given:
+        key = match.group(1)
+        value = (match.group(2) or "").strip()
+        name = key
+        if key not in spec.properties:
+            name = parameter_meant(spec, key, named)
+        if not name or name in named:
             break
+
         del lines[0]
-        given.add(name)
+        named.add(name)
         if name == spec.body:
-            text = [] if _BLOCK_TEXT.fullmatch(value) or not value else [value]
-            yield tuple(found), "\n".join([*text, *_dedented(lines, block=not text)])
+            # All that follows is the body; `|` behind the key says that its lines are indented.
+            is_block = not value or _BLOCK_TEXT.fullmatch(value) is not None
+            first = [] if is_block else [value]
+            yield tuple(arguments), "\n".join([*first, *_dedented(lines, block=is_block)])
             return
-        found += _value_of(name, value)
-    if len(found) == len(taken[1]):
+        arguments += _value_of(name, value)
+
+    if len(arguments) == len(on_the_line):
         return
-    while lines and (not lines[0].strip() or lines[0].strip() == "---"):
+    while lines and lines[0].strip() in ("", "---"):
         del lines[0]
-    yield tuple(found), "\n".join(lines) if lines else None
+    yield tuple(arguments), "\n".join(lines) if lines else None
 
 
 def _value_of(name: str, value: str) -> tuple[Argument, ...]:

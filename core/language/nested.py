@@ -27,10 +27,12 @@ _ESCAPED_MARK: Final = "\\u0000"
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A JSON argument with the variables that are named in it. `names`: the variable's name, by its JSON Pointer."""
+    """A JSON argument with the variables that are named in it."""
 
     value: JSON
+    """The argument, with null where a variable goes."""
     names: Mapping[str, str]
+    """The variable's name, by the JSON Pointer of its place."""
 
 
 def end_of(text: str, start: int) -> int | None:
@@ -40,8 +42,12 @@ def end_of(text: str, start: int) -> int | None:
     while (token := _TOKEN.match(text, position)) is not None:
         position = token.end()
         depth += bool(token["open"]) - bool(token["close"])
-        if not depth:
-            return position if read(text[start:position]) is not None else None
+        if depth:
+            continue
+
+        if read(text[start:position]) is None:
+            return None
+        return position
     return None
 
 
@@ -63,10 +69,14 @@ def read(text: str, *, quoted: bool = False) -> Nested | None:
 
 
 def _marked(token: re.Match[str]) -> str:
-    return f'"{_ESCAPED_MARK}{token["name"]}"' if token["name"] else token.group()
+    """A token of the JSON, in which a variable is a text that JSON itself can't hold."""
+    if not token["name"]:
+        return token.group()
+    return f'"{_ESCAPED_MARK}{token["name"]}"'
 
 
 def _taken_out(value: JSON, pointer: str, names: dict[str, str], *, quoted: bool) -> JSON:
+    """The value at `pointer` with null for each variable, whose names are added to `names`."""
     match value:
         case str() if value.startswith(_MARK):
             names[pointer] = value.removeprefix(_MARK)
@@ -105,23 +115,29 @@ def parameter_of(name: str) -> str:
 
 def put_in(arguments: Mapping[str, JSON], texts: Mapping[str, JSON]) -> dict[str, JSON]:
     """The arguments with `texts` where they belong, by the name of a parameter or a JSON Pointer into one."""
-    whole = dict(arguments)
+    filled = dict(arguments)
     for name, text in texts.items():
         if not name.startswith("/"):
-            whole[name] = text
+            filled[name] = text
             continue
-        parts = [_unescaped(part) for part in name.split("/")[1:]]
-        whole[parts[0]] = _with(whole.get(parts[0]), parts[1:], text)
-    return whole
+
+        parameter, *place = [_unescaped(part) for part in name.split("/")[1:]]
+        filled[parameter] = _with(filled.get(parameter), place, text)
+    return filled
 
 
-def _with(value: JSON, parts: list[str], text: JSON) -> JSON:
-    """A copy of `value` that holds `text` at the place that `parts` lead to."""
-    if not parts:
+def _with(value: JSON, place: list[str], text: JSON) -> JSON:
+    """A copy of `value` that holds `text` at the place to which the keys and numbers in `place` lead."""
+    if not place:
         return text
-    first, rest = parts[0], parts[1:]
+
+    first, *rest = place
     if isinstance(value, list):
+        items = list(value)
         index = int(first)
-        return [_with(item, rest, text) if at == index else item for at, item in enumerate(value)]
+        if 0 <= index < len(items):
+            items[index] = _with(items[index], rest, text)
+        return items
+
     fields = value if isinstance(value, dict) else {}
     return {**fields, first: _with(fields.get(first), rest, text)}

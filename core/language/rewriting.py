@@ -89,10 +89,10 @@ def is_plain(text: str, blocks: Sequence[Block]) -> bool:
         return False
 
     position = 0
-    for found in blocks:
-        if not found.action or _MARKED.search(text, position, found.start):
+    for fenced in blocks:
+        if not fenced.action or _MARKED.search(text, position, fenced.start):
             return False
-        position = found.end
+        position = fenced.end
     return _MARKED.search(text, position) is None
 
 
@@ -352,27 +352,27 @@ class _Reader:
         if is_code or line.lstrip().startswith(">"):
             return None
 
-        found = foreign.read_at(self._text, start + at)
-        if found is None or not found.calls:
+        read = foreign.read_at(self._text, start + at)
+        if read is None or not read.calls:
             self._may_be_in_vain -= min(len(self._text) - start - at, foreign.LONGEST)
-        if found is None:
+        if read is None:
             return None
 
         # A call with words on both sides of it is spoken of, and not made.
-        in_sentence = bool(before.strip()) and bool(self._rest_of_line(found.end).strip())
-        if in_sentence or not found.calls:
-            if found.form.known:
-                self.unknown.append(found)
+        in_sentence = bool(before.strip()) and bool(self._rest_of_line(read.end).strip())
+        if in_sentence or not read.calls:
+            if read.form.known:
+                self.unknown.append(read)
             return None
 
-        blocks = self._blocks(found.calls)
+        blocks = self._blocks(read.calls)
         if not blocks:
-            self.unknown.append(found)
-            return found.end
+            self.unknown.append(read)
+            return read.end
 
-        last = not found.form.known
-        self._pieces.append(_Piece(found.start, found.end, blocks, last, found.calls))
-        return found.end
+        last = not read.form.known
+        self._pieces.append(_Piece(read.start, read.end, blocks, last, read.calls))
+        return read.end
 
     def _rest_of_line(self, start: int) -> str:
         end = self._text.find("\n", start)

@@ -42,15 +42,17 @@ def parameter_meant(spec: ActionSpec, key: str, given: Container[str]) -> str:
     """
     if key in spec.properties:
         return ""
+
     plain = key.lower().replace("-", "_")
     if plain in spec.properties and plain not in given:
         return plain
-    meant = {
-        name
-        for name in spec.properties
-        if name not in given and any(plain in group and name in group for group in _GROUPS)
-    }
+
+    groups = [group for group in _GROUPS if plain in group]
+    missing = {name for name in spec.properties if name not in given}
+    meant = {name for name in missing if any(name in group for group in groups)}
     required = meant & spec.required
     if len(required) == 1:
         return next(iter(required))
-    return next(iter(meant)) if len(meant) == 1 else ""
+    if len(meant) == 1:
+        return next(iter(meant))
+    return ""

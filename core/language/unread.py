@@ -71,8 +71,8 @@ def fence_of(text: str, block: Block) -> str:
 
 
 def _mark(text: str, block: Block) -> str:
-    found = _MARK.match(text, block.start)
-    return found.group(1) if found is not None else ""
+    match = _MARK.match(text, block.start)
+    return "" if match is None else match.group(1)
 
 
 def outside(text: str, blocks: Sequence[Block]) -> Iterator[str]:
@@ -234,11 +234,15 @@ _OPENS_CODE: Final = re.compile(IN_LIST + r"(?P<mark>`{3,})[ \t]*(?P<language>[\
 def command_at_end(text: str, blocks: Sequence[Block]) -> str:
     """The language of a block of commands or code with which a reply ends, also in a list item; empty if it ends
     otherwise."""
+    behind_blocks = text.rstrip()[blocks[-1].end :] if blocks else text.rstrip()
     language = ""
-    if blocks and not text[blocks[-1].end :].strip():
-        language = "" if blocks[-1].action else blocks[-1].info
-    elif text.rstrip().endswith("```"):
-        language = _language_of_last_block(text.rstrip()[blocks[-1].end if blocks else 0 :])
+    if blocks and not behind_blocks.strip():
+        if not blocks[-1].action:
+            language = blocks[-1].info
+    elif behind_blocks.endswith("```"):
+        # The scanner reads no block within a list item.
+        language = _language_of_last_block(behind_blocks)
+
     word = language.split(None, 1)[0] if language.strip() else ""
     return word if word.lower() in RUNNERS else ""
 

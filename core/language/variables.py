@@ -41,23 +41,27 @@ def media_of(written: str) -> str:
     word = written.strip().lower()
     if "/" in word:
         return word
-    return "application/json" if word == "json" else f"text/{_SHORT.get(word, word) or 'plain'}"
+    if word == "json":
+        return "application/json"
+    return f"text/{_SHORT.get(word, word) or 'plain'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Content with its type and origin. `size`: in bytes. `labels`: provenance (see `core.gate`).
-
-    `origin`: what made it: the path of an agent, a function, a step of a plan, or "the user". Equality is by content
-    and type; `load` returns the bytes.
-    """
+    """Content with its type and origin. Equality is by content and type."""
 
     sha256: str
+    """Of the content, as hexadecimal digits."""
     size: int
+    """In bytes."""
     media: str
+    """Its media type."""
     load: Callable[[], bytes] = field(compare=False, repr=False)
+    """Returns the content."""
     labels: frozenset[str] = field(default=frozenset(), compare=False)
+    """Where the content comes from, as the gate sees it (`core.gate`)."""
     origin: str = field(default="", compare=False)
+    """What made it: the path of an agent, a function, a step of a plan, or "the user"."""
 
     @property
     def is_text(self) -> bool:
@@ -78,15 +82,21 @@ def text_value(
 
 
 class Table(Mapping[str, Value]):
-    """The named values of one agent. `bindings`: how often a name was bound to something new, in total."""
+    """The named values of one agent."""
 
     def __init__(self) -> None:
-        self._values: dict[str, Value] = {}
-        self._counts: dict[str, int] = {}
-        self._bound: dict[str, int] = {}
-        self._numbered: set[str] = set()
-        self._quiet: set[str] = set()
         self.bindings = 0
+        """How often a name was bound to something new, in total."""
+        self._values: dict[str, Value] = {}
+        """In the order in which they were bound last."""
+        self._bound: dict[str, int] = {}
+        """What `bindings` was when a name was bound last."""
+        self._counts: dict[str, int] = {}
+        """The last number behind each stem, for the next name."""
+        self._numbered: set[str] = set()
+        """The names that nobody chose."""
+        self._quiet: set[str] = set()
+        """Of these, the ones that are in no list."""
 
     def __getitem__(self, name: str) -> Value:
         return self._values[name]
@@ -112,20 +122,27 @@ class Table(Mapping[str, Value]):
     def copy(self) -> Table:
         """Return an independent copy."""
         other = Table()
-        other._values, other._counts = dict(self._values), dict(self._counts)
-        other._bound, other.bindings = dict(self._bound), self.bindings
-        other._numbered, other._quiet = set(self._numbered), set(self._quiet)
+        other.bindings = self.bindings
+        other._values = dict(self._values)
+        other._bound = dict(self._bound)
+        other._counts = dict(self._counts)
+        other._numbered = set(self._numbered)
+        other._quiet = set(self._quiet)
         return other
 
     def define(self, name: str, value: Value) -> None:
         """Bind `name`, replacing its previous value."""
-        if self._values.get(name) != value:
-            self._values.pop(name, None)
-            self.bindings += 1
-            self._bound[name] = self.bindings
-            self._numbered.discard(name)
-            self._quiet.discard(name)
+        if self._values.get(name) == value:
+            # The same content, perhaps with other labels: its place in the order stays.
+            self._values[name] = value
+            return
+
+        self._values.pop(name, None)
         self._values[name] = value
+        self.bindings += 1
+        self._bound[name] = self.bindings
+        self._numbered.discard(name)
+        self._quiet.discard(name)
 
     def number(self, stem: str) -> str:
         """Return the next free name of the form `stem_1`, `stem_2`, …"""
@@ -154,7 +171,8 @@ class Table(Mapping[str, Value]):
 
         The same content under the same name is one value, which then comes from both sources.
         """
-        free, count = name, 1
+        free = name
+        count = 1
         while free in self._values and self._values[free] != value:
             count += 1
             free = f"{name}_{count}"
@@ -168,8 +186,8 @@ def mentions(text: str, table: Mapping[str, Named]) -> dict[str, Named]:
     """Return the variables of `table` that `text` mentions as `$name`, in order of first mention."""
     if "$" not in text:
         return {}
-    found = (match.group(1) for match in _MENTION.finditer(text))
-    return {name: table[name] for name in dict.fromkeys(found) if name in table}
+    mentioned = dict.fromkeys(match.group(1) for match in _MENTION.finditer(text))
+    return {name: table[name] for name in mentioned if name in table}
 
 
 _NUMBERED: Final = re.compile(r"(.+)_\d+")
@@ -190,18 +208,26 @@ def misnamed(text: str, table: Mapping[str, Named], *, in_code: bool = True) -> 
     """
     if "$" not in text:
         return {}
-    prose = _CODE.sub("", text)
-    found: dict[str, str] = {}
+
     mentioned = dict.fromkeys(match.group(1) for match in _MENTION.finditer(text))
-    unknown = (
-        name for name in mentioned if name not in table and name == name.lower() and not name.startswith("_")
-    )
+    unknown = (name for name in mentioned if name not in table and _may_be_ours(name))
+    prose = _CODE.sub("", text)
+    misnamed: dict[str, str] = {}
     for name in islice(unknown, _MOST_NAMES):
         is_in_prose = f"${name}" in prose
-        nearest = _nearest(name, table) if is_in_prose or in_code else ""
-        if nearest or (len(name) >= _LONG_ENOUGH and is_in_prose):
-            found[name] = nearest
-    return found
+        nearest = ""
+        if is_in_prose or in_code:
+            nearest = _nearest(name, table)
+
+        is_meant = is_in_prose and len(name) >= _LONG_ENOUGH
+        if nearest or is_meant:
+            misnamed[name] = nearest
+    return misnamed
+
+
+def _may_be_ours(name: str) -> bool:
+    """Whether a name is written as an agent's variables are, and not as those of an environment: `HOME`, `_`."""
+    return name == name.lower() and not name.startswith("_")
 
 
 def _nearest(name: str, table: Iterable[str]) -> str:
@@ -209,10 +235,16 @@ def _nearest(name: str, table: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(table), n=1, cutoff=0.75)
     if close:
         return close[0]
+
     numbered = _NUMBERED.fullmatch(name)
-    stem = numbered.group(1) if numbered is not None else ""
-    same = [other for other in table if (match := _NUMBERED.fullmatch(other)) and match.group(1) == stem]
-    return same[-1] if same else ""
+    if numbered is None:
+        return ""
+    with_its_stem = ""
+    for other in table:
+        match = _NUMBERED.fullmatch(other)
+        if match is not None and match.group(1) == numbered.group(1):
+            with_its_stem = other
+    return with_its_stem
 
 
 def rename(text: str, names: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ def block(info: str, body: str | None) -> str:
     mark = "~" if "`" in info else "`"
     longest = max((len(run) for run in re.findall(f"{mark}+", body or "")), default=0)
     fence = mark * max(3, longest + 1)
+
     if not body:
         return f"{fence}{paired(info)}\n{fence}"
     return f"{fence}{paired(info)}\n{paired(body)}\n{fence}"
