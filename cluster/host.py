@@ -35,6 +35,7 @@ from iact.cluster.search import answer
 from iact.core.errors import IactError, StoreUnavailable, Superseded, UsageError
 from iact.core.ports import JSON, ObjectStore
 from iact.core.session.index import TextHits
+from iact.core.session.unneeded import UnneededSessions
 
 GRACE: Final = 30.0
 """Seconds that running work may take to finish when a session is moved."""
@@ -55,8 +56,8 @@ class OpenSession(Protocol):
         ...
 
     @property
-    def at_rest(self) -> bool:
-        """Whether it has no work to do and awaits nothing."""
+    def needed(self) -> bool:
+        """Whether it must stay open: it has work, or a module holds something for it, or somebody watches it."""
         ...
 
     async def rest(self, seconds: float) -> bool:
@@ -136,8 +137,7 @@ class SessionHost:
         self._now = now
         self._idle = idle
         self._buried = buried
-        self._resting: dict[str, float] = {}
-        """Idle sessions that no one watches, and since when."""
+        self._unneeded = UnneededSessions()
         self.leaving: Final[dict[str, asyncio.Event]] = {}
         """Sessions that are moving to another host, each with an event that is set on arrival."""
         self._noted: set[str] = set()
@@ -241,7 +241,7 @@ class SessionHost:
         if found is None and await self._is_elsewhere(session):
             # The caller looked it up before it moved. Opening it here would take it back from its new host.
             raise Moved(f"The session {session} is open on another host.")
-        self._resting.pop(session, None)  # the caller is about to send `hello`
+        self._unneeded.forget(session)  # the caller is about to send `hello`
         try:
             opened = await self._sessions.open(session)
         except IactError:
@@ -360,19 +360,20 @@ class SessionHost:
                 await self._drop(session)
 
     async def _close_idle(self) -> None:
-        """Close sessions that no one needs now."""
-        now, before = self._now(), self._resting
-        self._resting = {
-            session: before.get(session, now)
-            for session, one in self._sessions.opened.items()
-            if not self._needed(session, one)
-        }
-        for session, since in list(self._resting.items()):
-            if self._idle and now - since >= self._idle:
-                await self._sessions.close_unless(session, partial(self._needed, session))
+        """Close the sessions that nobody has needed for a while."""
+        now = self._now()
+        opened = self._sessions.opened
+        self._unneeded.look(
+            [name for name, session in opened.items() if not self._needed(name, session)], now
+        )
+        if not self._idle:
+            return
 
-    def _needed(self, session: str, one: OpenSession) -> bool:
-        return not one.at_rest or session in self.leaving or self._page.watches(session)
+        for name in self._unneeded.for_longer_than(self._idle, now):
+            await self._sessions.close_unless(name, partial(self._needed, name))
+
+    def _needed(self, name: str, session: OpenSession) -> bool:
+        return session.needed or name in self.leaving or self._page.watches(name)
 
     async def _adopt(self) -> None:
         """Open the sessions that dead hosts had open and that this host should take."""

@@ -75,6 +75,7 @@ from iact.core.session.slots import SessionSlots
 from iact.core.session.status_watch import SessionStatuses, StatusWatcher
 from iact.core.session.store import SearchResult, SessionStore
 from iact.core.session.templates import Templates
+from iact.core.session.unneeded import UnneededSessions
 from iact.core.tree import module_states
 from iact.core.tree.apply import read_tree
 from iact.core.tree.roles import Role
@@ -194,8 +195,7 @@ class Runtime:
         self._search_elsewhere = search_elsewhere
         self._group = asyncio.TaskGroup()
         self._open: dict[str, Session] = {}
-        self._unneeded: dict[str, float] = {}
-        """The open sessions that nobody needs, and since when, by the monotonic clock."""
+        self._unneeded = UnneededSessions()
         self._opening = asyncio.Lock()
         self._slots = SessionSlots(limits, self._open) if limits is not None else None
 
@@ -296,7 +296,7 @@ class Runtime:
         """
         async with self._opening:
             if session_id is not None and session_id in self._open:
-                self._unneeded.pop(session_id, None)
+                self._unneeded.forget(session_id)
                 if not await self._can_write_again(self._open[session_id]):
                     return self._open[session_id]
                 await self.close(session_id)  # the session is then opened again from its journal
@@ -480,13 +480,11 @@ class Runtime:
 
     def _unneeded_for(self, seconds: float) -> list[str]:
         """The open sessions that nobody has needed for so long."""
-        now, before = self._clock.monotonic(), self._unneeded
-        self._unneeded = {
-            session_id: before.get(session_id, now)
-            for session_id, session in self._open.items()
-            if not session.needed
-        }
-        return [session_id for session_id, since in self._unneeded.items() if now - since >= seconds]
+        now = self._clock.monotonic()
+        self._unneeded.look(
+            [session_id for session_id, session in self._open.items() if not session.needed], now
+        )
+        return self._unneeded.for_longer_than(seconds, now)
 
     # --- all sessions -----------------------------------------------------------------------------
 

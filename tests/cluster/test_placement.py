@@ -27,7 +27,7 @@ class FakeSession:
     epoch: int
     failure: IactError | None = None
     busy: asyncio.Event | None = None
-    at_rest: bool = True
+    needed: bool = False
 
     async def rest(self, seconds: float) -> bool:
         if self.busy is not None:
@@ -326,7 +326,7 @@ def test_a_session_at_rest_that_nobody_watches_is_closed_and_opened_when_somebod
         for one in ("idle", "watched", "busy"):
             await world.placement().place(one)
         a.watched.add("watched")
-        a.opened["busy"].at_rest = False
+        a.opened["busy"].needed = True
         await world.rounds(29)
         assert a.opened.keys() == {"idle", "watched", "busy"}, "not before its time"
         await world.rounds(3)
@@ -334,7 +334,7 @@ def test_a_session_at_rest_that_nobody_watches_is_closed_and_opened_when_somebod
         await world.rounds(1)
         assert sorted(open_at(world.store, a.lease.incarnation)) == ["busy", "watched"]
         # Time begins anew with the end of what kept it.
-        a.opened["busy"].at_rest = True
+        a.opened["busy"].needed = False
         await world.rounds(29)
         assert "busy" in a.opened
         assert (await world.placement().place("idle")).epoch == 2

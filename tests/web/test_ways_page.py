@@ -21,7 +21,7 @@ def test_a_way_of_working_is_chosen_and_nothing_of_a_draft_leaves_before_it_is_s
             await expect(page.get_by_label("Show me the plan first")).to_be_hidden()
             await way.select_option("auto")
             await field.fill("How large is data.csv?")
-            await expect(page.locator("[data-role=foreseen]")).to_have_text(
+            await expect(page.locator("[data-role=mode-about]")).to_have_text(
                 "Chosen for each message, depending on what it asks for"
             )
             await way.select_option("analyze")

@@ -1,6 +1,6 @@
 // The same three buttons for every agent, wherever it is shown: pause or resume, intervene, cancel.
 
-import { el, icon, setText } from "../base/dom.js";
+import { el, icon, setText, twice } from "../base/dom.js";
 import { agentName } from "../base/format.js";
 import { t } from "../base/language.js";
 
@@ -29,17 +29,19 @@ export function controls(actions, { labels }) {
   const toggle = button("pause", t("Pause"), labels);
   const inject = button("inject", t("Message this agent"), labels);
   const cancel = button("cancel", t("Stop"), labels);
-  const sure = confirming(cancel, () => node && actions.cancel(node));
+  const takeBack = twice(cancel, ` ${t("Stop")}`, ` ${t("Really stop?")}`, () => node && actions.cancel(node), cancel.querySelector(".label"));
+  cancel.addEventListener("click", () => cancel.classList.contains("sure") && warn(cancel));
+  cancel.addEventListener("pointerleave", takeBack);
   toggle.addEventListener("click", () => node && actions.toggle(node));
   inject.addEventListener("click", () => node && actions.inject(node));
   const element = el("div", { className: labels ? "controls-row" : "node-controls" }, toggle, inject, cancel);
   if (labels) element.style.display = "contents";
   return {
     element,
-    sure,
+    takeBack,
     /** @param {TreeNode} view */
     update(view) {
-      if (view.path !== node?.path) sure.reset();
+      if (view.path !== node?.path) takeBack();
       node = view;
       const agent = agentName(view.path);
       name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", agent);
@@ -80,30 +82,8 @@ function name(target, label, shape, path) {
   if (words) setText(words, ` ${label}`);
 }
 
-/**
- * The first press asks for confirmation, the second acts. Leaving the button cancels. There is no time limit in between.
- * @param {HTMLButtonElement} target
- * @param {() => void} act
- */
-function confirming(target, act) {
-  const reset = () => {
-    target.classList.remove("sure");
-    const words = target.querySelector(".label");
-    if (words) setText(words, ` ${t("Stop")}`);
-  };
-  target.addEventListener("click", () => {
-    if (target.classList.contains("sure")) {
-      reset();
-      act();
-      return;
-    }
-    target.classList.add("sure");
-    target.title = t("Press again to stop this agent and all agents below it");
-    target.setAttribute("aria-label", target.title);
-    const words = target.querySelector(".label");
-    if (words) setText(words, ` ${t("Really stop?")}`);
-  });
-  target.addEventListener("blur", reset);
-  target.addEventListener("pointerleave", reset);
-  return { reset };
+/** Say what the second press will do. @param {HTMLButtonElement} target */
+function warn(target) {
+  target.title = t("Press again to stop this agent and all agents below it");
+  target.setAttribute("aria-label", target.title);
 }

@@ -332,7 +332,7 @@ export function scale({ spans, ms }) {
 }
 
 /** @param {number} ms */
-export function lasting(ms) {
+function lasting(ms) {
   if (ms < 950) return t("{ms} ms", { ms: Math.round(ms) });
   if (ms < 59_500) return t("{seconds} s", { seconds: (ms / 1000).toFixed(ms < 9950 ? 1 : 0) });
   const seconds = Math.round(ms / 1000);

@@ -193,7 +193,7 @@ export class Tree {
   #rove(path) {
     for (const [each, row] of this.#rows) {
       row.item.tabIndex = each === path ? 0 : -1;
-      if (each !== path) row.buttons.sure.reset();
+      if (each !== path) row.buttons.takeBack();
     }
     this.#focused = path;
   }

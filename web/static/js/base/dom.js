@@ -100,6 +100,33 @@ export function setText(element, text) {
 }
 
 /**
+ * Let a button act at its second press only. Leaving it takes the first press back; there is no time limit in between.
+ * @param {HTMLElement} button
+ * @param {string} words what it says at rest
+ * @param {string} sure what it says after the first press
+ * @param {() => unknown} act
+ * @param {Element|null} [label] the part of the button that holds its words
+ * @returns {() => void} takes the first press back
+ */
+export function twice(button, words, sure, act, label = button) {
+  const rest = () => {
+    button.classList.remove("sure");
+    if (label) setText(label, words);
+  };
+  button.addEventListener("click", () => {
+    if (button.classList.contains("sure")) {
+      rest();
+      act();
+      return;
+    }
+    button.classList.add("sure");
+    if (label) setText(label, sure);
+  });
+  button.addEventListener("blur", rest);
+  return rest;
+}
+
+/**
  * Call `work` once before the next paint, however often this is called.
  * @param {() => void} work
  * @returns {() => void}

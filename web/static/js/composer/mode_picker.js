@@ -23,7 +23,7 @@ export class ModePicker {
   #place = part("ways");
   #choice = /** @type {HTMLSelectElement} */ (part("way"));
   #first = /** @type {HTMLInputElement} */ (part("plan-first"));
-  #about = part("foreseen");
+  #about = part("mode-about");
 
   /** @param {Store} store */
   constructor(store) {

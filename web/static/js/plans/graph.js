@@ -206,7 +206,7 @@ export class PlanView {
 /** @type {PlanForm|undefined} */ let theForm;
 
 /** The one form that all views of plans share: it is one dialog of the page. */
-export function planForm() {
+function planForm() {
   theForm ??= new PlanForm();
   return theForm;
 }

@@ -1,7 +1,7 @@
 // The sessions, as a column next to the dialogue: the state of each, grouped by day; full-text search;
 // renaming, pinning, exporting, deleting and restoring. Fetched when it is first shown.
 
-import { el, part, setText } from "../base/dom.js";
+import { el, part, setText, twice } from "../base/dom.js";
 import { dateTime } from "../base/format.js";
 import { download } from "../composer/uploads.js";
 import { heard, locale, plural, t } from "../base/language.js";
@@ -291,14 +291,7 @@ export class Sessions {
       const back = el("button", { type: "button" }, t("Restore"));
       back.addEventListener("click", () => this.#do("session.restore", { sessions: [id] }));
       const gone = el("button", { type: "button", className: "danger" }, t("Delete for good"));
-      gone.addEventListener("click", () => {
-        if (gone.classList.contains("sure")) {
-          this.#do("session.purge", { sessions: [id] });
-          return;
-        }
-        gone.classList.add("sure");
-        setText(gone, t("This can't be undone. Delete it?"));
-      });
+      twice(gone, t("Delete for good"), t("This can't be undone. Delete it?"), () => this.#do("session.purge", { sessions: [id] }));
       return el("li", {}, el("span", { className: "title" }, title || t("Untitled")),
         el("span", { className: "facts" }, t("deleted {time}", { time: when(deleted) })), el("div", { className: "session-actions" }, back, gone));
     }));

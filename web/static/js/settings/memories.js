@@ -1,6 +1,6 @@
 // The memories about this user: to search, correct and forget for good, and the switches that turn memory off.
 
-import { el, part, setText } from "../base/dom.js";
+import { el, part, setText, twice } from "../base/dom.js";
 import { dateTime } from "../base/format.js";
 import { t } from "../base/language.js";
 
@@ -29,7 +29,7 @@ export class MemoriesDialog {
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
     this.#on.addEventListener("change", () => this.#switch("memory.switch", this.#on));
     this.#here.addEventListener("change", () => this.#switch("memory.session", this.#here));
-    twice(/** @type {HTMLButtonElement} */ (part("memories-forget-all")), t("Forget everything"), () => this.#forgetAll());
+    twice(/** @type {HTMLButtonElement} */ (part("memories-forget-all")), t("Forget everything"), t("Forget it for good?"), () => this.#forgetAll());
   }
 
   show() {
@@ -65,7 +65,7 @@ export class MemoriesDialog {
     const text = el("p", { dir: "auto" }, one.text);
     const row = el("li", {}, text, el("p", { className: "facts", title: one.why }, `${words.filter(Boolean).join(" · ")} `, ...this.#source(one), ...marks(one)), edit, " ", forget);
     edit.addEventListener("click", () => this.#edit(one, row, text, edit));
-    twice(forget, t("Forget"), () => this.#forget(one, row));
+    twice(forget, t("Forget"), t("Forget it for good?"), () => this.#forget(one, row));
     return row;
   }
 
@@ -176,29 +176,6 @@ export class MemoriesDialog {
 }
 
 const OFF = t("Memory is off: nothing is remembered, and agents are told nothing.");
-
-/**
- * Let a button act at its second press only: what it does can't be undone.
- * @param {HTMLButtonElement} button
- * @param {string} words what it says at rest
- * @param {() => unknown} act
- */
-function twice(button, words, act) {
-  const rest = () => {
-    button.classList.remove("sure");
-    setText(button, words);
-  };
-  button.addEventListener("click", () => {
-    if (!button.classList.contains("sure")) {
-      button.classList.add("sure");
-      setText(button, t("Forget it for good?"));
-      return;
-    }
-    rest();
-    act();
-  });
-  button.addEventListener("blur", rest);
-}
 
 /**
  * @param {string} query

@@ -1,7 +1,7 @@
 // The catalogue of modules: what each can do, what it needs, and which functions a person has approved. Modules can be
 // added, approved and removed here while agents run.
 
-import { el, part, setText } from "../base/dom.js";
+import { el, part, setText, twice } from "../base/dom.js";
 import { bytes } from "../base/format.js";
 import { t } from "../base/language.js";
 
@@ -181,15 +181,7 @@ export class ModulesDialog {
     all.hidden = approved === module.functions.length;
     all.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, digest: module.digest }, t("{name} is approved in its current version.", { name: module.name })));
     const remove = el("button", { type: "button" }, t("Remove"));
-    remove.addEventListener("click", () => {
-      if (remove.classList.contains("sure")) this.#do("module.remove", { name: module.name }, t("{name} is removed.", { name: module.name }));
-      remove.classList.add("sure");
-      setText(remove, t("Really remove it?"));
-    });
-    remove.addEventListener("blur", () => {
-      remove.classList.remove("sure");
-      setText(remove, t("Remove"));
-    });
+    twice(remove, t("Remove"), t("Really remove it?"), () => this.#do("module.remove", { name: module.name }, t("{name} is removed.", { name: module.name })));
     return el("p", { className: "module-controls" }, all, " ", remove);
   }
 }

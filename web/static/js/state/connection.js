@@ -27,7 +27,7 @@ const PATIENCE = 120_000;
 const LONG_PATIENCE = 1_800_000;
 /** @type {ReadonlySet<string>} */
 const LONG = new Set(["module.add", "module.approve", "everybody.module.add", "memory.rebuild", "session.import", "session.purge",
-  "model.try", "model.board", "foresee", "compress", "apply", "export", "audit.download", "upload.end"]);
+  "model.try", "model.board", "compress", "apply", "export", "audit.download", "upload.end"]);
 /** The bytes of one message to the server, without a margin for its id; it leaves a client that sends more. */
 const LONGEST = 255 * 1024;
 /** Bytes of one piece of a file. The server tells of each, so on a slow line none may take longer than `GIVEN_UP`. */
