@@ -33,6 +33,7 @@ _FOLDER: Final = "installation/files/"
 _NAMES: Final = ("approvals.json", "hosts.json", "policy.toml", "secrets.json")
 _PLANS: Final = "plans/*.yaml"
 _TRIES: Final = 16
+"""How often another host may be first with a version before a file is left to the next sync."""
 
 
 class Cipher(Protocol):
@@ -51,10 +52,12 @@ class Cipher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A file in the data directory. `version`: the store's version it was made from; `sha256`: of its content then."""
+    """What the data directory has of a shared file."""
 
     version: int = 0
+    """The store's version that it was made from; 0 if it was never in the store."""
     sha256: str = ""
+    """Of its content then; if it has another one now, it was edited here."""
 
 
 class SharedDocuments:
@@ -73,55 +76,82 @@ class SharedDocuments:
             JournalError: something in the store is not from our hosts.
             JournalUnwritable: a file can't be written.
         """
-        newest: dict[str, int] = {}
-        for name in self._store.names(_FOLDER):
-            file, _, number = name.removeprefix(_FOLDER).rpartition("/")
-            if file in _NAMES or _is_plan(file):
-                newest[file] = int(number)
-        changed = []
+        newest = self._newest_versions()
+        here = {name for name in self._names_here() if (self._data / name).is_file()}
+        changed: list[str] = []
         with self._state() as state:
-            here = {*_NAMES, *(f"plans/{one.name}" for one in self._data.glob(_PLANS))}
-            for name in sorted({*newest, *(one for one in here if (self._data / one).is_file())}):
+            for name in sorted(newest.keys() | here):
                 with _locked(self._data / name):
                     if self._sync(name, newest.get(name, 0), state):
                         changed.append(name)
         return changed
 
+    def _newest_versions(self) -> dict[str, int]:
+        """The newest version in the store of each file. Other objects in the folder are none of ours."""
+        newest: dict[str, int] = {}
+        for object_name in self._store.names(_FOLDER):
+            file, _, number = object_name.removeprefix(_FOLDER).rpartition("/")
+            if file in _NAMES or _is_plan(file):
+                newest[file] = int(number)
+        return newest
+
+    def _names_here(self) -> set[str]:
+        plans = {f"plans/{path.name}" for path in self._data.glob(_PLANS)}
+        return {*_NAMES, *plans}
+
     def _sync(self, name: str, newest: int, state: dict[str, _Copy]) -> bool:
-        known, path = state.get(name, _Copy()), self._data / name
+        """Bring one file up to date on both sides. Returns whether it changed here."""
+        path = self._data / name
+        known = state.get(name, _Copy())
         mine = path.read_bytes() if path.is_file() else None
         edited = mine is not None and _digest(mine) != known.sha256
+
         for _ in range(_TRIES):
-            theirs = self._get(name, newest) if newest > known.version else None
-            content = self._put_together(name, known, mine if edited or theirs is None else None, theirs)
+            theirs = None
+            if newest > known.version:
+                theirs = self._get(name, newest)
+            content = theirs
+            if theirs is None:
+                content = mine
+            elif edited and mine is not None:
+                content = self._put_together(name, known, mine, theirs)
             if content is None:
                 return False
+
             version = max(newest, known.version)
             if edited and content != theirs:
                 version += 1
                 sealed = self._cipher.encrypt(_name(name, version), content)
                 if not self._store.create(_name(name, version), sealed):
-                    newest = version  # another host was first: its version is merged with ours
+                    # Another host was first: its version is merged with ours.
+                    newest = version
                     continue
+
             if content != mine:
                 write_whole(path, content)
             state[name] = _Copy(version, _digest(content))
             return content != mine
-        return False  # the others keep changing it; the next sync tries again
 
-    def _put_together(
-        self, name: str, known: _Copy, mine: bytes | None, theirs: bytes | None
-    ) -> bytes | None:
-        """The file's content if `mine` was changed here and `theirs` elsewhere; None: there is nothing to do."""
-        if mine is None or theirs is None or mine == theirs:
-            return theirs if mine is None else mine
-        made = _merged(self._get(name, known.version) if known.version else b"", mine, theirs)
-        if made is None:  # a person must merge them: the local version is kept next to the file
-            kept = self._data / f"{name}.kept-{secrets.token_hex(2)}"
-            write_whole(kept, mine)
-            _LOG.warning("%s was changed here and on another host; theirs counts, ours is in %s.", name, kept)
-            return theirs
-        return made
+        # The others keep changing it; the next sync tries again.
+        return False
+
+    def _put_together(self, name: str, known: _Copy, mine: bytes, theirs: bytes) -> bytes:
+        """The content of a file that was changed both here and elsewhere."""
+        if mine == theirs:
+            return mine
+
+        base = b""
+        if known.version:
+            base = self._get(name, known.version)
+        merged = _merged(base, mine, theirs)
+        if merged is not None:
+            return merged
+
+        # A person must merge them: the local version is kept next to the file.
+        kept = self._data / f"{name}.kept-{secrets.token_hex(2)}"
+        write_whole(kept, mine)
+        _LOG.warning("%s was changed here and on another host; theirs counts, ours is in %s.", name, kept)
+        return theirs
 
     def _get(self, name: str, version: int) -> bytes:
         data = self._store.get(_name(name, version))
@@ -134,17 +164,17 @@ class SharedDocuments:
         """The state of the data directory, under a lock against other programs; saved at the end."""
         path = self._data / STATE
         with _locked(path):
-            found = json.loads(path.read_bytes()) if path.is_file() else {}
-            state = {name: _Copy(int(one["version"]), str(one["sha256"])) for name, one in found.items()}
+            stored = json.loads(path.read_bytes()) if path.is_file() else {}
+            state = {name: _Copy(int(copy["version"]), str(copy["sha256"])) for name, copy in stored.items()}
             before = dict(state)
             try:
                 yield state
             finally:
                 if state != before:
-                    told = {
-                        name: {"version": one.version, "sha256": one.sha256} for name, one in state.items()
+                    fields = {
+                        name: {"version": copy.version, "sha256": copy.sha256} for name, copy in state.items()
                     }
-                    write_whole(path, json.dumps(told, indent=2).encode())
+                    write_whole(path, json.dumps(fields, indent=2).encode())
 
 
 def _is_plan(file: str) -> bool:
@@ -167,43 +197,46 @@ def _merged(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
     counts: an approval is taken whole or not at all.
     """
     try:
-        old, ours, others = (json.loads(one or b"{}") for one in (base, mine, theirs))
+        old, ours, others = (json.loads(content or b"{}") for content in (base, mine, theirs))
     except ValueError:
         return None
     if not (isinstance(old, dict) and isinstance(ours, dict) and isinstance(others, dict)):
         return None
-    made = dict(others)
+
+    merged = dict(others)
     for name in old.keys() | ours.keys():
-        if ours.get(name) == old.get(name):
+        before = old.get(name)
+        value = ours.get(name)
+        if value == before:
             continue
-        if others.get(name) == old.get(name):
-            _put(made, name, ours.get(name))
+
+        if others.get(name) != before:
+            value = _both(before, value, others.get(name))
+        if value is None:
+            merged.pop(name, None)
         else:
-            _put(made, name, _both(old.get(name), ours.get(name), others.get(name)))
-    return json.dumps(made, indent=2).encode()
-
-
-def _put(made: dict[str, JSON], name: str, value: JSON) -> None:
-    if value is None:
-        made.pop(name, None)
-    else:
-        made[name] = value
+            merged[name] = value
+    return json.dumps(merged, indent=2).encode()
 
 
 def _both(old: JSON, ours: JSON, others: JSON) -> JSON:
+    """The value of a name that both sides changed."""
     if not isinstance(ours, list) or not isinstance(others, list):
         return others
+
     before = old if isinstance(old, list) else []
-    kept = [one for one in others if one in ours or one not in before]
-    return [*kept, *(one for one in ours if one not in others and one not in before)]
+    kept = [item for item in others if item in ours or item not in before]
+    added = [item for item in ours if item not in others and item not in before]
+    return [*kept, *added]
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Lock out other programs that change a file, by the same lock that they use."""
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
+        # Only a failure to lock is told so; what happens under the lock has its own errors.
         try:
-            held.enter_context(whole_file.locked(path))
+            stack.enter_context(whole_file.locked(path))
         except OSError as error:
             raise JournalUnwritable(f"{path} can't be written: {error.strerror}.") from error
         yield

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from iact.core.journal.seal import Sealer
 from iact.core.records.record import Record
 
 _END: Final = 65_536
+"""Bytes at each end of a journal that are read first."""
 _FAR: Final = 4 << 20
 """Bytes at a journal's end that are searched for the last record, which may be long, on the second attempt."""
 _TRIES: Final = 16
@@ -25,20 +27,19 @@ _TRIES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class JournalEnds:
-    """`first`: records at its start, up to the user's first message; `last`: number of the last whole one, or 0.
-
-    `sealed`: whether the last whole record has the sealer's seal. All other records are checked when the session is
-    opened.
-    """
+    """What a list of sessions shows of one, without its middle."""
 
     first: tuple[Record, ...]
+    """The records at its start, up to the user's first message."""
     last: int
+    """The number of the last whole record, or 0."""
     sealed: bool
+    """Whether that one has the sealer's seal. All others are checked when the session is opened."""
 
     @property
     def title(self) -> str:
         """The first words of the user."""
-        return next((one.body for one in self.first if one.kind == "say"), "")
+        return next((record.body for record in self.first if record.kind == "say"), "")
 
     @staticmethod
     def of(file: Path, sealer: Sealer) -> JournalEnds:
@@ -50,13 +51,15 @@ class JournalEnds:
         """
         with open_regular(file) as stream:
             first = tuple(_until_said(Parser().feed(stream.read(_END))))
-            last, size = last_number(file), os.fstat(stream.fileno()).st_size
+
+            last = last_number(file)
+            size = os.fstat(stream.fileno()).st_size
             for length in (_END, _FAR):
                 stream.seek(max(0, size - length))
-                found = _last(stream.read(length), last, sealer)
-                if found is not None or size <= length:
+                sealed = _is_sealed(stream.read(length), last, sealer)
+                if sealed is not None or size <= length:
                     break
-        return JournalEnds(first, last, bool(found))
+        return JournalEnds(first, last, bool(sealed))
 
 
 def _until_said(records: Iterator[Record]) -> Iterator[Record]:
@@ -66,13 +69,16 @@ def _until_said(records: Iterator[Record]) -> Iterator[Record]:
             return
 
 
-def _last(data: bytes, n: int, sealer: Sealer) -> bool | None:
+def _is_sealed(data: bytes, n: int, sealer: Sealer) -> bool | None:
     """Whether record `n`, the last whole one in `data`, has the sealer's seal; None if part of it is missing."""
-    begin, place = b'<!-- iact {"n":%d,' % n, len(data)
+    begin = b'<!-- iact {"n":%d,' % n
+    place = len(data)
     for _ in range(_TRIES):
         place = data.rfind(begin, 0, place)
         if place < 0:
             break
+
+        # The record before it isn't there, so the chain is taken at this record's own word.
         header = data[place : data.find(b"\n", place)]
         prev = header[header.rfind(b'"prev":"') + 8 :][:8]
         parser = Parser(n=n - 1, prev=prev.decode("ascii", "replace"), sealer=sealer)
@@ -80,7 +86,8 @@ def _last(data: bytes, n: int, sealer: Sealer) -> bool | None:
             if next(parser.feed(data[place:]), None) is not None:
                 return not parser.seals.unsealed
         except JournalCorrupt:
-            continue  # text in its body that looks like its header
+            # Text in its body that looks like its header.
+            continue
     return None
 
 
@@ -102,12 +109,13 @@ def sealed_end(file: Path, sealer: Sealer, least: int, most: int) -> list[Record
             return []
         stream.seek(max(0, size - most))
         data = stream.read(most)
-    for _, match in zip(range(_TRIES), _HEADER.finditer(data), strict=False):
+
+    for match in islice(_HEADER.finditer(data), _TRIES):
         parser = Parser(n=int(match[2]) - 1, prev=match[3].decode(), sealer=sealer)
         with suppress(JournalCorrupt):
-            found = [*parser.feed(data[match.start(1) :])]
-            if found and not parser.seals.unsealed:
-                return found
+            records = list(parser.feed(data[match.start(1) :]))
+            if records and not parser.seals.unsealed:
+                return records
     return []
 
 
@@ -122,13 +130,13 @@ def newest(file: Path, most: int = 8_192) -> list[Record]:
     with open_regular(file) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
         data = stream.read(most)
-    for tries, match in enumerate(_HEADER.finditer(data)):
+
+    for match in islice(_HEADER.finditer(data), _TRIES + 1):
         parser = Parser(n=int(match[2]) - 1, prev=match[3].decode())
-        found = list[Record]()
-        with suppress(
-            JournalCorrupt
-        ):  # text in a body that looks like a header, or damage after the records found
-            found.extend(parser.feed(data[match.start(1) :]))
-        if found or tries == _TRIES:
-            return found
+        records = list[Record]()
+        # Text in a body that looks like a header, or damage behind the records that were read.
+        with suppress(JournalCorrupt):
+            records.extend(parser.feed(data[match.start(1) :]))
+        if records:
+            return records
     return []

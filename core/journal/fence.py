@@ -34,10 +34,12 @@ Operation: TypeAlias = Literal["get", "create", "empty"]
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The first line of a segment. `writer`: created for one opening of the journal; `epoch`: its number."""
+    """The first line of a segment."""
 
     epoch: int
+    """The number of the writer's time as the owner."""
     writer: str
+    """Created for one opening of the journal, so that no two writers ever have the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Request:
 
     operation: Operation
     segment: int
+    """The number of the segment that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +65,24 @@ been carried out."""
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """One writer's place in a journal.
-
-    `segment`: the next one; `epoch`: the newest that it knows of; `owner`: it has claimed the journal.
-    """
+    """One writer's place in a journal."""
 
     writer: str
+    """The writer's own mark, with which it knows its segments again."""
     segment: int = 1
+    """The number of the next segment."""
     epoch: int = 0
+    """The newest epoch that it knows of."""
     phase: Phase = "reading"
     owner: bool = False
+    """Whether it has claimed the journal."""
 
     @property
     def stamp(self) -> Stamp:
         """The stamp of its next segment."""
-        return Stamp(self.epoch if self.owner else self.epoch + 1, self.writer)
+        if self.owner:
+            return Stamp(self.epoch, self.writer)
+        return Stamp(self.epoch + 1, self.writer)
 
     def request(self) -> Request | None:
         """The next request to the store, or None."""
@@ -100,7 +106,8 @@ class Fence:
         """Take the store's answer to `request`."""
         match self.phase, answer:
             case (("reading" | "claiming" | "writing" | "checking"), "unknown"):
-                return self  # the request is repeated
+                # The request is repeated.
+                return self
             case (("reading" | "checking"), "deleted"):
                 return replace(self, phase="deleted")
             case "reading", SegmentFound(stamp):
@@ -112,9 +119,12 @@ class Fence:
             case (("claiming" | "writing"), "exists"):
                 return replace(self, phase="checking")
             case "checking", SegmentFound(stamp) if stamp.writer == self.writer:
+                # An earlier attempt of ours, to which no answer came.
                 return self._mine()
+            case "checking", SegmentFound() if self.owner:
+                return replace(self, phase="superseded")
             case "checking", SegmentFound(stamp):
-                return replace(self, phase="superseded") if self.owner else self._past(stamp)
+                return self._past(stamp)
         raise ValueError(f"{answer!r} is no answer to a writer that is {self.phase}")
 
     def _past(self, stamp: Stamp) -> Fence:

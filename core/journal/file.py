@@ -41,10 +41,12 @@ from iact.core.records.kinds import FORMAT, is_too_new, major_of
 from iact.core.records.record import GENESIS, Record, blobs_of
 
 _CHUNK: Final = 1 << 20
+"""The bytes that are read at once."""
 _PAUSE: Final = 0.005
 """Seconds between two groups of records if nothing waits for the second. Each group costs a thread switch and a
 sync."""
 FILE: Final = "journal.md"
+"""The journal's file in its session's directory."""
 VERSIONS: Final = "versions"
 """The folder, in a session's directory, in which versions of its workspace are kept."""
 LARGEST_BLOB: Final = 512 << 20
@@ -53,15 +55,26 @@ LARGEST_BLOB: Final = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of a journal. `torn`: bytes of an unfinished append after the last record.
-
-    `foreign`: why it is not a session of the reader's installation, in words; empty if it is, or if no key was given.
-    """
+    """The contents of a journal."""
 
     records: list[Record]
     offset: int
+    """The byte behind the last record."""
     torn: int
+    """The bytes of an unfinished append behind it."""
     foreign: str = ""
+    """Why it is not a session of the reader's installation, in words; empty if it is, or if no key was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Queued:
+    """A record that is not on disk yet."""
+
+    record: Record
+    data: bytes
+    """Its exact bytes."""
+    blobs: Mapping[str, bytes]
+    """What is stored before it, by SHA-256."""
 
 
 def open_regular(path: Path) -> IO[bytes]:
@@ -104,7 +117,8 @@ def read_journal(path: Path, sealer: Sealer | None = None) -> Contents:
         JournalError: there is no such file, or it can't be read.
     """
     file = path / FILE if path.is_dir() else path
-    parser, records = Parser(sealer=sealer), list[Record]()
+    parser = Parser(sealer=sealer)
+    records = list[Record]()
     try:
         with open_journal(file) as stream:
             while chunk := stream.read(_CHUNK):
@@ -112,9 +126,12 @@ def read_journal(path: Path, sealer: Sealer | None = None) -> Contents:
                     if record.n == 1:
                         check_format(record)
                     records.append(record)
-        foreign = parser.seals.why_foreign(file) if sealer is not None else ""
+        foreign = ""
+        if sealer is not None:
+            foreign = parser.seals.why_foreign(file)
     except OSError as error:
         raise JournalError(f"The journal {file} can't be read: {error.strerror}.") from error
+
     if parser.pending and not parser.torn:
         n = len(records) + 1
         raise JournalCorrupt(
@@ -148,17 +165,16 @@ def last_number(path: Path) -> int:
     with open_regular(path) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - 65_536))
         tail = stream.read()
-    found = re.findall(rb"\n<!-- /(\d+) [0-9a-f]{8} -->\n\n", tail)
-    return int(found[-1]) if found else 0
+
+    numbers = re.findall(rb"\n<!-- /(\d+) [0-9a-f]{8} -->\n\n", tail)
+    return int(numbers[-1]) if numbers else 0
 
 
 class Journal:
     """A session's journal, open for appending by exactly one process.
 
     `sealer`: seals appended records; without it, they belong to no installation. `segments`: the journal is in a store
-    that other hosts reach, too; the store is authoritative, and the file is a copy. `on_durable` is called in the event
-    loop with the records of every group that reached the disk; `on_trouble` with a reason when the store does not
-    answer, and with "" when it does again.
+    that other hosts reach, too; the store is authoritative, and the file is a copy.
     """
 
     def __init__(
@@ -175,19 +191,32 @@ class Journal:
         self._sealer = sealer
         self._descriptor = descriptor
         self._n = last.n if last else 0
+        """The number of the last record that was appended."""
         self._prev = last.digest if last else GENESIS
+        """The digest of that record."""
         self._offset = offset
-        self._queue: list[tuple[Record, bytes, Mapping[str, bytes]]] = []
+        """The byte behind the last record on disk."""
+
+        self._queue: list[_Queued] = []
         self._unwritten: dict[str, bytes] = {}
+        """The blobs of records that are not on disk yet."""
         self._flushing = False
+        """Whether a group is being written."""
         self._next_group = 0.0
+        """Until when a group that nothing waits for is put off."""
         self._due: asyncio.TimerHandle | None = None
+        """Begins a group that was put off."""
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        """Who waits until a record is on disk, with its number."""
         self._failed: JournalUnwritable | None = None
         self._closed = False
+
         self.durable_n = self._n
+        """The number of the last record on disk."""
         self.on_durable: Callable[[Sequence[Record]], None] = lambda records: None
+        """Called in the event loop with the records of every group that reached the disk."""
         self.on_trouble: Callable[[str], None] = lambda why: None
+        """Called with a reason when the store does not answer, and with "" when it does again."""
         self.moved = False
         """Another host had the session since it was last open here, or it was never here: the local files are not
         the session's."""
@@ -215,6 +244,7 @@ class Journal:
                 sync_directory(folder)
         except OSError as error:
             raise JournalUnwritable(f"No session can be stored in {directory}: {error.strerror}.") from error
+
         lock(descriptor, directory)
         return Journal(directory, descriptor, None, 0, sealer, segments)
 
@@ -235,11 +265,14 @@ class Journal:
             raise JournalError(f"There is no session at {directory}.") from error
         except OSError as error:
             raise JournalError(f"The journal in {directory} can't be opened: {error.strerror}.") from error
+
+        # From here on nobody else writes, so what is read is all that there is.
         lock(descriptor, directory)
         try:
             contents = read_journal(directory, sealer)
             if contents.foreign:
                 raise ForeignSession(directory.name, contents.foreign)
+
             if contents.torn:
                 os.ftruncate(descriptor, contents.offset)
                 os.fsync(descriptor)
@@ -249,6 +282,7 @@ class Journal:
         except BaseException:
             os.close(descriptor)
             raise
+
         last = contents.records[-1] if contents.records else None
         return Journal(directory, descriptor, last, contents.offset, sealer), contents
 
@@ -273,11 +307,15 @@ class Journal:
             raise self._failed
         if self._closed:
             raise JournalUnwritable("The session is closed.")
-        n, prev = self._n + 1, self._prev
+
+        n = self._n + 1
+        prev = self._prev
         data, digest = encode(Record(n, at, agent, step, content, body, prev), self._sealer)
         record = Record(n, at, agent, step, content, body, prev, digest)
-        self._n, self._prev = n, digest
-        self._queue.append((record, data, blobs or {}))
+
+        self._n = n
+        self._prev = digest
+        self._queue.append(_Queued(record, data, blobs or {}))
         self._unwritten.update(blobs or {})
         self._begin_group()
         return record
@@ -297,6 +335,7 @@ class Journal:
             return
         if self._failed is not None:
             raise self._failed
+
         future = asyncio.get_running_loop().create_future()
         self._waiters.append((n, future))
         self._begin_group()
@@ -308,8 +347,10 @@ class Journal:
         Raises:
             JournalError: as in `read_blob`.
         """
-        waiting = self._unwritten.get(digest)
-        return waiting if waiting is not None else read_blob(self.directory, digest)
+        unwritten = self._unwritten.get(digest)
+        if unwritten is not None:
+            return unwritten
+        return read_blob(self.directory, digest)
 
     @property
     def failed(self) -> JournalUnwritable | None:
@@ -338,8 +379,10 @@ class Journal:
         """
         if not self._queue or self._flushing:
             return
+
         loop = asyncio.get_running_loop()
-        if self._waiters or loop.time() >= self._next_group:
+        is_time = bool(self._waiters) or loop.time() >= self._next_group
+        if is_time:
             if self._due is not None:
                 self._due.cancel()
                 self._due = None
@@ -350,41 +393,51 @@ class Journal:
 
     def _overdue(self) -> None:
         """Begin a group that nothing waited for, now that its pause is over."""
-        self._due, self._next_group = None, 0.0
+        self._due = None
+        self._next_group = 0.0
         self._begin_group()
 
     def _flush(self) -> None:
-        group, self._queue = self._queue, []
+        """Write all queued records as one group, in a thread."""
+        group = self._queue
+        self._queue = []
+
         loop = asyncio.get_running_loop()
         if self._segments is not None:
             self._segments.troubled = partial(self._troubled, loop)
         future = loop.run_in_executor(None, self._write, group)
         future.add_done_callback(lambda done: self._flushed(group, done))
 
-    def _write(
-        self, group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]]
-    ) -> tuple[int, OSError | None]:
+    def _write(self, group: Sequence[_Queued]) -> tuple[int, OSError | None]:
         """Store a group. Returns how many of its records are on disk, and why not all of them: what fits is kept."""
-        for record, _, blobs in group:
-            for digest, content in blobs.items():
+        # A record may only name what is already there.
+        for queued in group:
+            for digest, content in queued.blobs.items():
                 write_blob(self.directory, digest, content)
             if self._segments is not None:
-                self._share_blobs(self._segments, record, blobs)
-        data = b"".join(encoded for _, encoded, _ in group)
+                self._share_blobs(self._segments, queued.record, queued.blobs)
+
+        data = b"".join(queued.data for queued in group)
         if self._segments is not None:
+            # The store is authoritative: once the group is there, a file that can't be written is a failure.
             self._segments.append(data)
-        stored, end, cut = len(group), self._offset + len(data), None
+            write_at(self._descriptor, data, self._offset)
+            self._offset += len(data)
+            return len(group), None
+
+        stored = len(group)
+        cut = None
+        end = self._offset + len(data)
         try:
             write_at(self._descriptor, data, self._offset)
         except OSError as error:
-            if self._segments is not None:
-                raise
-            ends = list(accumulate((len(encoded) for _, encoded, _ in group), initial=self._offset))
-            stored, cut = bisect_right(ends, os.fstat(self._descriptor).st_size) - 1, error
+            cut = error
+            ends = list(accumulate((len(queued.data) for queued in group), initial=self._offset))
+            stored = bisect_right(ends, os.fstat(self._descriptor).st_size) - 1
             end = ends[stored]
             os.ftruncate(self._descriptor, end)
-        if self._segments is None:
-            os.fdatasync(self._descriptor)
+
+        os.fdatasync(self._descriptor)
         self._offset = end
         return stored, cut
 
@@ -392,46 +445,52 @@ class Journal:
         """Called in the thread that writes."""
         loop.call_soon_threadsafe(self.on_trouble, why)
 
-    def _share_blobs(self, segments: SegmentWriter, record: Record, given: Mapping[str, bytes]) -> None:
+    def _share_blobs(self, segments: SegmentWriter, record: Record, blobs: Mapping[str, bytes]) -> None:
         """Put everything that a record names into the store before it, including artifacts from a spool."""
-        for digest in (blobs_of(record) | given.keys()) - segments.blobs:
-            content = given.get(digest)
+        for digest in (blobs_of(record) | blobs.keys()) - segments.blobs:
+            content = blobs.get(digest)
             if content is None:
                 try:
                     content = read_blob(self.directory, digest)
                 except JournalError:
-                    continue  # content that is lost here can't be found elsewhere, either
+                    # Content that is lost here can't be found elsewhere, either.
+                    continue
             segments.put_blob(digest, content)
 
-    def _flushed(
-        self,
-        group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]],
-        done: asyncio.Future[tuple[int, OSError | None]],
-    ) -> None:
-        error = done.exception()
+    def _flushed(self, group: Sequence[_Queued], written: asyncio.Future[tuple[int, OSError | None]]) -> None:
+        """Tell who waits for records of a group, and begin the next one."""
+        error = written.exception()
         if error is not None:
             self._fail(error)
             return
-        stored, cut = done.result()
+
+        stored, cut = written.result()
+        on_disk = group[:stored]
         self.durable_n += stored
-        for digest in [digest for _, _, blobs in group[:stored] for digest in blobs]:
-            self._unwritten.pop(digest, None)
+        for queued in on_disk:
+            for digest in queued.blobs:
+                self._unwritten.pop(digest, None)
+
         ready = [future for n, future in self._waiters if n <= self.durable_n]
         self._waiters = [(n, future) for n, future in self._waiters if n > self.durable_n]
         try:
-            if stored:
-                self.on_durable([record for record, _, _ in group[:stored]])
+            # Readers of the session have the records before any effect that waits for them.
+            if on_disk:
+                self.on_durable([queued.record for queued in on_disk])
         finally:
             for future in ready:
                 if not future.done():
                     future.set_result(None)
+
             if cut is not None:
                 self._fail(cut)
             else:
-                self._flushing, self._next_group = False, asyncio.get_running_loop().time() + _PAUSE
+                self._flushing = False
+                self._next_group = asyncio.get_running_loop().time() + _PAUSE
                 self._begin_group()
 
     def _fail(self, error: BaseException) -> None:
+        """Stop for good: nothing more is written, and who waits is told why."""
         if isinstance(error, JournalUnwritable):
             self._failed = error
         else:
@@ -441,14 +500,19 @@ class Journal:
                 f"stopped. Everything up to record {self.durable_n} is stored. Free some disk space, "
                 "then open the session again."
             )
+
         self._queue = []
-        with contextlib.suppress(OSError):  # the half-written part is then a torn tail for the next reader
+        # What is half written and can't be cut off is a torn tail for the next reader.
+        with contextlib.suppress(OSError):
             os.ftruncate(self._descriptor, self._offset)
-        waiters, self._waiters = self._waiters, []
+
+        waiters = self._waiters
+        self._waiters = []
         for _, future in waiters:
             if not future.done():
                 future.set_exception(self._failed)
-                future.exception()  # a waiter that was cancelled does not need the error
+                # Who was cancelled while they waited does not need the error.
+                future.exception()
         self.on_durable([])
 
 
@@ -458,7 +522,8 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
     Raises:
         OSError: it can't be written.
     """
-    view, written = memoryview(data), 0
+    view = memoryview(data)
+    written = 0
     while written < len(data):
         written += os.pwrite(descriptor, view[written:], offset + written)
 
@@ -492,6 +557,7 @@ def write_blob(directory: Path, digest: str, content: bytes) -> None:
     target = directory / "blobs" / digest
     if target.exists() and target.stat().st_size == len(content):
         return
+
     temporary = target.with_name(f".{digest}.{os.getpid()}")
     try:
         with temporary.open("wb") as stream:
@@ -513,6 +579,7 @@ def read_blob(directory: Path, digest: str) -> bytes:
     """
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise JournalError(f"{digest[:80]!r} is not the name of a blob.")
+
     try:
         with open_regular(directory / "blobs" / digest) as stream:
             if os.fstat(stream.fileno()).st_size > LARGEST_BLOB:
@@ -524,6 +591,7 @@ def read_blob(directory: Path, digest: str) -> bytes:
         raise JournalError(
             f"The blob {digest[:12]}… next to the journal in {directory} is {what}."
         ) from error
+
     if hashlib.sha256(content).hexdigest() != digest:
         raise JournalError(f"The blob {digest[:12]}… in {directory} is damaged.")
     return content

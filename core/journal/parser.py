@@ -22,7 +22,9 @@ from iact.core.records.record import GENESIS, Record
 from iact.core.records.session import Adopt
 
 _SEALED: Final = ',"seal":""'
+"""What a seal adds to a header, beside its digits."""
 _MAX_HEADING: Final = 16_384
+"""The most bytes of the line for people."""
 _BYTES: Final = re.compile(
     rb'"bytes":\d+(?=,"prev":"[0-9a-f]{8}"(?:,"wrapped":true)?(?:,"seal":"[0-9a-f]{16}")?} -->\n$)'
 )
@@ -34,30 +36,39 @@ _TYPES: Final[Mapping[str, type]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """A record's header, and where its body begins and the record ends in the buffer."""
+    """A record's header, and where its parts are in the buffer."""
 
     header: dict[str, JSON]
     body: int
+    """Where its body begins."""
     size: int
+    """The bytes of its body."""
     end: int
+    """Where the record ends, behind its trailer."""
 
 
 class Parser:
     """Turns bytes into records and checks numbers, digests and the chain.
 
-    With a `sealer`, `seals` shows which of them it made. `offset` is the position after the last whole record, where a
-    torn tail would be cut. Linear in the bytes fed, if the pieces are not much smaller than a header.
+    Linear in the bytes fed, if the pieces are not much smaller than a header.
     """
 
     def __init__(self, *, n: int = 0, prev: str = GENESIS, sealer: Sealer | None = None) -> None:
-        self._sealer = sealer
         self.seals = Seals()
-        self._pieces: list[bytes] = []
-        self._size = 0  # bytes in all pieces
-        self._wanted = 1  # bytes that the next record needs at least
-        self._n = n
-        self._prev = prev
+        """Which records the sealer made, if there is one."""
         self.offset = 0
+        """The position after the last whole record, where a torn tail would be cut."""
+        self._sealer = sealer
+        self._pieces: list[bytes] = []
+        """What was fed and belongs to no whole record yet."""
+        self._size = 0
+        """The bytes in all pieces."""
+        self._wanted = 1
+        """The bytes that the next record needs at least."""
+        self._n = n
+        """The number of the last record."""
+        self._prev = prev
+        """The digest of the last record."""
 
     @property
     def pending(self) -> int:
@@ -75,7 +86,9 @@ class Parser:
         head = self._head(buffer, 0)
         if head is None:
             return True
-        for match in re.finditer(rb"\n\n<!-- /%d ([0-9a-f]{8}) -->\n\n" % (self._n + 1), buffer):
+
+        trailers = re.finditer(rb"\n\n<!-- /%d ([0-9a-f]{8}) -->\n\n" % (self._n + 1), buffer)
+        for match in trailers:
             digest = match.group(1).decode()
             if _was_whole(buffer, head, match.start(), digest):
                 return False
@@ -100,27 +113,38 @@ class Parser:
         self._size += len(data)
         if self._size < self._wanted:
             return
-        buffer, position = self._joined(), 0
+
+        buffer = self._joined()
+        position = 0
         try:
             while (taken := self._take(buffer, position)) is not None:
                 record, end = taken
                 if self._sealer is not None:
                     self._judge(record, buffer, position, end, self._sealer)
-                self._n, self._prev, self._wanted = record.n, record.digest, 1
+
+                self._n = record.n
+                self._prev = record.digest
+                self._wanted = 1
                 self.offset += end - position
                 position = end
                 yield record
         finally:
-            self._pieces, self._size = [buffer[position:]], len(buffer) - position
+            # Also if the caller takes no more: what was not yielded is read again.
+            self._pieces = [buffer[position:]]
+            self._size = len(buffer) - position
 
     def _judge(self, record: Record, buffer: bytes, start: int, end: int, sealer: Sealer) -> None:
         """Check the seal of a record in `buffer`; `self.offset` is still the position where it begins in the file."""
         valid = False
         if record.seal:
-            data, line_end = memoryview(buffer), buffer.index(b"\n", start) + 1
-            plain = line_end - len(PLAIN_END) - len(record.seal) - len(_SEALED)
-            body = data[line_end : end - len(trailer(record.n))]
-            valid = hmac.compare_digest(sealer.seal(data[start:plain], PLAIN_END, body), record.seal)
+            # A seal covers the record without its trailer, and its header as it was before the seal was put in.
+            view = memoryview(buffer)
+            line_end = buffer.index(b"\n", start) + 1
+            unsealed_end = line_end - len(PLAIN_END) - len(record.seal) - len(_SEALED)
+            covered = view[line_end : end - len(trailer(record.n))]
+            seal = sealer.seal(view[start:unsealed_end], PLAIN_END, covered)
+            valid = hmac.compare_digest(seal, record.seal)
+
         self.seals.take(record.n, valid=valid)
         if valid and isinstance(record.content, Adopt):
             self.seals.adopt(self.offset, record.content.sha256)
@@ -135,6 +159,7 @@ class Parser:
         return JournalCorrupt(f"Record {n} at byte {self.offset} is damaged: {why}.", n=n, offset=self.offset)
 
     def _take(self, buffer: bytes, start: int) -> tuple[Record, int] | None:
+        """The record at `start`, and where it ends; None if it is incomplete."""
         head = self._head(buffer, start)
         if head is None:
             self._wanted = len(buffer) - start + 1
@@ -142,6 +167,7 @@ class Parser:
         if len(buffer) < head.end:
             self._wanted = head.end - start
             return None
+
         body_end = head.body + head.size
         digest = hashlib.sha256(memoryview(buffer)[start:body_end]).hexdigest()[:8]
         if buffer[body_end : head.end] != trailer(self._n + 1, digest):
@@ -158,39 +184,50 @@ class Parser:
             if len(buffer) - start > MAX_HEADER:
                 raise self._bad("its header has no end")
             return None
+
         line = buffer[start : line_end + 1]
         if not line.startswith(HEAD) or not line.endswith(HEAD_END):
             raise self._bad("its header is not one line of the form <!-- iact {…} -->")
         header = self._header(line[len(HEAD) : -len(HEAD_END)])
-        if "seal" in header and not (
-            (mark := MARK.match(line, max(0, len(line) - MARKED))) and mark[1].decode() == header["seal"]
-        ):
-            raise self._bad("its seal does not stand where seals do")
+        if "seal" in header and not _ends_with_seal(line, header["seal"]):
+            raise self._bad("its seal is not at the end of the header")
+
+        body = self._behind_heading(buffer, line_end + 1)
+        if body is None:
+            return None
+        size = header.pop("bytes")
+        assert isinstance(size, int)
+        return _Head(header, body, size, body + size + len(trailer(self._n + 1)))
+
+    def _behind_heading(self, buffer: bytes, start: int) -> int | None:
+        """Where the body begins behind the heading at `start`, the line for people; None if that is incomplete."""
         heading = b"### %d " % (self._n + 1)
-        begun = buffer[line_end + 1 : line_end + 1 + len(heading)]
+        begun = buffer[start : start + len(heading)]
         if begun != heading[: len(begun)]:
             raise self._bad("its heading does not begin as one")
-        heading_end = buffer.find(b"\n", line_end + 1, line_end + _MAX_HEADING)
-        if heading_end < 0 and len(buffer) - line_end > _MAX_HEADING:
+
+        longest = start - 1 + _MAX_HEADING
+        heading_end = buffer.find(b"\n", start, longest)
+        if heading_end < 0 and len(buffer) > longest:
             raise self._bad("its heading has no end")
         if heading_end < 0 or len(buffer) == heading_end + 1:
             return None
         if buffer[heading_end + 1 : heading_end + 2] != b"\n":
-            raise self._bad("no empty line stands behind its heading")
-        size = header.pop("bytes")
-        assert isinstance(size, int)
-        body = heading_end + 2
-        return _Head(header, body, size, body + size + len(trailer(self._n + 1)))
+            raise self._bad("its heading is not followed by an empty line")
+        return heading_end + 2
 
     def _header(self, text: bytes) -> dict[str, JSON]:
+        """The fields of the header that may come next, each checked as far as all kinds of records have it."""
         try:
             header = _HEADER.decode(text.decode())
-            if b"\\ud" in text.lower():  # we can neither show nor send half a character
+            # We can neither show nor send half a character.
+            if b"\\ud" in text.lower():
                 json.dumps(header, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise self._bad("its header is not JSON") from error
         if not isinstance(header, dict):
             raise self._bad("its header is not an object")
+
         for name, proper in _TYPES.items():
             if type(header.get(name)) is not proper:
                 raise self._bad(f"its header lacks a proper {name!r}")
@@ -203,16 +240,24 @@ class Parser:
         return header
 
     def _record(self, header: dict[str, JSON], raw: bytes, digest: str) -> Record:
+        """The record of a header and the bytes of its body."""
         try:
             body = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             raise self._bad("its body is not UTF-8") from error
+
         if header.pop("wrapped", False):
             if body.count("\n") < 2:
                 raise self._bad("its body is not wrapped in a fence, as its header says")
             body = unwrap(body)
-        n, step, at = header.pop("n"), header.pop("step"), header.pop("at")
-        kind, agent, prev = header.pop("kind"), header.pop("agent"), header.pop("prev")
+
+        # What is left of the header is the kind's own.
+        n = header.pop("n")
+        step = header.pop("step")
+        at = header.pop("at")
+        kind = header.pop("kind")
+        agent = header.pop("agent")
+        prev = header.pop("prev")
         seal = header.pop("seal", "")
         assert isinstance(n, int)
         assert isinstance(step, int)
@@ -229,7 +274,8 @@ class Parser:
             return decode(kind, header)
         except Misfit as misfit:
             if kind == "open" and is_too_new(header.get("format")):
-                return Unknown(kind, header), {}  # the reader reports what to do about it
+                # The reader reports what to do about it.
+                return Unknown(kind, header), {}
             n = self._n + 1
             what = f"Record {n} ({kind}) is damaged: {misfit}."
             raise JournalCorrupt(what, n=n, offset=self.offset) from misfit
@@ -247,11 +293,20 @@ def _finite(text: str) -> float:
 _HEADER: Final = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
 
 
+def _ends_with_seal(line: bytes, seal: JSON) -> bool:
+    """Whether a header's line ends with this seal, written exactly as this program writes seals."""
+    mark = MARK.match(line, max(0, len(line) - MARKED))
+    return mark is not None and mark[1].decode() == seal
+
+
 def _was_whole(buffer: bytes, head: _Head, end: int, digest: str) -> bool:
     """Whether a record whose body ends at `end` had this digest, except for its length or the end of its heading."""
-    line_end, body = buffer.index(b"\n") + 1, end - head.size
+    line_end = buffer.index(b"\n") + 1
     counted = _BYTES.sub(b'"bytes":%d' % (end - head.body), buffer[:line_end])
-    return digest in (
-        hashlib.sha256(counted + buffer[line_end:end]).hexdigest()[:8],
-        hashlib.sha256(buffer[: max(body - 2, 0)] + b"\n\n" + buffer[max(body, 0) : end]).hexdigest()[:8],
+    with_this_length = counted + buffer[line_end:end]
+
+    body = end - head.size
+    with_this_heading = buffer[: max(body - 2, 0)] + b"\n\n" + buffer[max(body, 0) : end]
+    return any(
+        hashlib.sha256(record).hexdigest()[:8] == digest for record in (with_this_length, with_this_heading)
     )

@@ -47,15 +47,15 @@ came."""
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """How far one purge of a journal is.
-
-    `segment`: the next number; `full`: those that are not emptied yet; `buried`: a tombstone exists.
-    """
+    """How far one purge of a journal is."""
 
     segment: int = 1
+    """The number of the next segment."""
     step: Step = "reading"
     full: tuple[int, ...] = ()
+    """The numbers of the segments that are not emptied yet."""
     buried: bool = False
+    """Whether a tombstone exists."""
 
     def request(self) -> Request | None:
         """The next request to the store; None when everything is done."""
@@ -64,9 +64,11 @@ class Purge:
                 return Request("get", self.segment)
             case "burying":
                 return Request("create", self.segment)
-            case "emptying":
+            case "emptying" if self.full:
                 # The first one is emptied first: from then on the journal's beginning shows that it is deleted.
-                return Request("empty", self.full[0]) if self.full else None
+                return Request("empty", self.full[0])
+            case "emptying":
+                return None
             case _ as never:
                 assert_never(never)
 
@@ -74,18 +76,22 @@ class Purge:
         """Take the store's answer to `request`."""
         match self.step, found:
             case _, "unknown":
-                return self  # the request is repeated
+                # The request is repeated.
+                return self
             case "reading", "segment":
                 return replace(self, segment=self.segment + 1, full=(*self.full, self.segment))
             case "reading", ("empty" | "tombstone"):
                 buried = self.buried or found == "tombstone"
                 return replace(self, segment=self.segment + 1, buried=buried)
-            case "reading", "absent":
+            case "reading", "absent" if self.buried:
                 # Nothing is written after a tombstone, so what was read is complete.
-                return replace(self, step="emptying" if self.buried else "burying")
+                return replace(self, step="emptying")
+            case "reading", "absent":
+                return replace(self, step="burying")
             case "burying", "created":
                 return replace(self, step="emptying", buried=True)
-            case "burying", "exists":  # another host wrote on, or buried it; or it was our own attempt
+            case "burying", "exists":
+                # Another host wrote on, or buried it; or it was our own attempt.
                 return replace(self, step="reading")
             case "emptying", "emptied":
                 return replace(self, full=self.full[1:])
@@ -104,8 +110,10 @@ def purge(store: ObjectStore, session: str) -> None:
         while state.step != "emptying":
             state = _read(store, session, state, pool)
             if state.step == "burying":
-                made = store.create(segment_name(session, state.segment), TOMBSTONE)
-                state = state.answered("created" if made else "exists")
+                is_ours = store.create(segment_name(session, state.segment), TOMBSTONE)
+                state = state.answered("created" if is_ours else "exists")
+
+        # The first segment alone, before all others, which may go in any order.
         if (first := state.request()) is not None:
             _empty(store, session, first.segment)
             deque(pool.map(partial(_empty, store, session), state.full[1:]), maxlen=0)
@@ -133,10 +141,14 @@ def unfinished(store: ObjectStore) -> list[str]:
 
 def _read(store: ObjectStore, session: str, state: Purge, pool: ThreadPoolExecutor) -> Purge:
     """Read the rest of the journal, from where the purge has read to."""
-    before = segment_name(session, state.segment - 1) if state.segment > 1 else ""
-    for data in pool.map(store.get, store.names(journal_of(session), after=before)):
-        found: Found = "tombstone" if data == TOMBSTONE else "segment" if data else "empty"
-        state = state.answered(found)
+    after = segment_name(session, state.segment - 1) if state.segment > 1 else ""
+    for data in pool.map(store.get, store.names(journal_of(session), after=after)):
+        if data == TOMBSTONE:
+            state = state.answered("tombstone")
+        elif data:
+            state = state.answered("segment")
+        else:
+            state = state.answered("empty")
     return state.answered("absent")
 
 

@@ -20,20 +20,21 @@ _CHUNK: Final = 1 << 20
 
 
 class Reader:
-    """A position in the journal at `path`, its file or its session's directory; at first before record 1.
-
-    `offset`: the byte after the last record returned. `pending`: how many bytes followed it. `seals`: the seals of a
-    `sealer` on the records of the last `read`.
-    """
+    """A position in the journal at `path`, its file or its session's directory; at first before record 1."""
 
     def __init__(self, path: Path, sealer: Sealer | None = None) -> None:
+        self.file: Final = path / FILE if path.is_dir() else path
         self._sealer = sealer
         self.seals = Seals()
-        self.file: Final = path / FILE if path.is_dir() else path
+        """The seals of the `sealer` on the records of the last `read`."""
         self.offset = 0
+        """The byte after the last record returned."""
         self.pending = 0
+        """How many bytes followed it."""
         self.last = 0
+        """The number of that record."""
         self.digest = GENESIS
+        """The digest of that record."""
 
     def read(self) -> Iterator[Record]:
         """Yield every whole record after this position. The position moves along with the records taken.
@@ -46,6 +47,7 @@ class Reader:
         parser = Parser(n=self.last, prev=self.digest, sealer=self._sealer)
         self.seals = parser.seals
         parser.offset = self.offset
+
         try:
             with open_journal(self.file) as stream:
                 stream.seek(self.offset)
@@ -55,9 +57,13 @@ class Reader:
                         yield record
         except OSError as error:
             raise JournalError(f"The journal {self.file} can't be read: {error.strerror}.") from error
+
         self.pending = parser.pending
 
     def _pass(self, record: Record, offset: int) -> None:
+        """Move past a record, which ends at `offset`."""
         if record.n == 1:
             check_format(record)
-        self.last, self.digest, self.offset = record.n, record.digest, offset
+        self.last = record.n
+        self.digest = record.digest
+        self.offset = offset

@@ -40,8 +40,11 @@ HEAD: Final = b"<!-- iact "
 HEAD_END: Final = b" -->\n"
 """How the line of a record's header begins and ends."""
 _RESERVED: Final = frozenset({"n", "at", "kind", "agent", "step", "bytes", "prev", "wrapped", "seal"})
+"""The fields that every record's header has, so that no kind has one of that name."""
 MAX_HEADER: Final = 4 << 20
+"""The most bytes of a header with its heading."""
 MAX_BODY: Final = 256 << 20
+"""The most bytes of a body."""
 _READ_BY_LINE: Final = 32_768
 """The most characters of a body whose blocks are read line by line."""
 
@@ -78,25 +81,27 @@ def _check(name: str, value: object) -> None:
 
 def _heading(record: Record, fields: Mapping[str, JSON]) -> str:
     """The line for people: who speaks to whom, or what happened."""
-    subject, kind = record.agent, record.kind
-    match kind:
+    agent = record.agent[:_NAME]
+    match record.kind:
         case "say":
             subject = "user → /"
         case "reply":
-            subject = f"{record.agent[:_NAME]} → {fields.get('to') or 'user'}"
-        case "call" | "result" | "gate" | "clearance":
-            subject = f"{record.agent[:_NAME]} · {kind} {fields.get('function', '')}"
+            subject = f"{agent} → {fields.get('to') or 'user'}"
+        case "call" | "result" | "gate" | "clearance" as kind:
+            subject = f"{agent} · {kind} {fields.get('function', '')}"
         case "turn":
-            pass
-        case _:
-            subject = f"{record.agent[:_NAME]} · {kind}"
+            subject = record.agent
+        case kind:
+            subject = f"{agent} · {kind}"
     return f"### {record.n} · {_escape(subject)}"
 
 
 @lru_cache(maxsize=4096)  # the same agents do the same things again and again
 def _escape(text: str) -> str:
-    text = text if len(text) <= _NAME else text[: _NAME - 1] + "…"
-    return _MARKUP.sub(r"\\\1", HIDDEN.sub("�", text.replace("\t", "�").replace("\n", "�")))
+    if len(text) > _NAME:
+        text = text[: _NAME - 1] + "…"
+    visible = HIDDEN.sub("�", text.replace("\t", "�").replace("\n", "�"))
+    return _MARKUP.sub(r"\\\1", visible)
 
 
 def unbalanced(text: str) -> bool:
@@ -107,9 +112,11 @@ def unbalanced(text: str) -> bool:
     """
     if len(text) > _READ_BY_LINE:
         return _OPENS.search(text) is not None or "\r" in text
+
     normal = text.replace("\r\n", "\n").replace("\r", "\n")
     if not _OPENS.search(normal):
         return False
+
     blocks = Containers()
     blocks.read(normal + "\n\n")
     return blocks.unending
@@ -143,13 +150,17 @@ def encode(record: Record, sealer: Sealer | None = None) -> tuple[bytes, str]:
     if not _RESERVED.isdisjoint(own):
         clash = min(_RESERVED & own.keys())
         raise UsageError(f"A journal record can't have a field of its own named {clash!r}.")
+
+    # A body that leaves a block open would swallow the records below it for who reads the file as Markdown.
     wrapped = unbalanced(record.body)
+    text = _wrap(record.body) if wrapped else record.body
     try:
-        body = (_wrap(record.body) if wrapped else record.body).encode()
+        body = text.encode()
     except UnicodeEncodeError as error:
         raise UsageError("A journal can't store a body that holds a lone surrogate.") from error
     if len(body) > MAX_BODY:
         raise UsageError(f"A journal can't store a body of {len(body)} bytes; keep it as a blob.")
+
     fields: dict[str, object] = {
         "n": record.n, "at": record.at, "kind": record.kind, "agent": record.agent, "step": record.step,
         **own, "bytes": len(body), "prev": record.prev,
@@ -157,14 +168,17 @@ def encode(record: Record, sealer: Sealer | None = None) -> tuple[bytes, str]:
     if wrapped:
         fields["wrapped"] = True
     head = f"<!-- iact {_dump(fields)} -->\n{_heading(record, own)}\n\n".encode()
+
+    # The seal is the header's last field, and covers what stands there without it.
     seal = record.seal if sealer is None else sealer.seal(head, body)
     if seal:
-        line_end = head.index(b"\n") + 1
-        sealed = f',"seal":"{seal}"'.encode()
-        head = head[: line_end - len(PLAIN_END)] + sealed + head[line_end - len(PLAIN_END) :]
+        fields_end = head.index(b"\n") + 1 - len(PLAIN_END)
+        head = head[:fields_end] + f',"seal":"{seal}"'.encode() + head[fields_end:]
+
     if len(head) > MAX_HEADER:
         largest = max(own, key=lambda name: len(_dump({name: own[name]})))
         raise UsageError(f"A journal can't store the field {largest!r}: it is too long; put it in the body.")
+
     covered = head + body
     digest = hashlib.sha256(covered).hexdigest()[:8]
     return covered + trailer(record.n, digest), digest

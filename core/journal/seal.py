@@ -32,9 +32,11 @@ _BLOCK: Final = 64
 _DIGITS: Final = 16
 
 MARK: Final = re.compile(rb',"seal":"([0-9a-f]{16})"\} -->\n\Z')
+"""How a sealed header line ends."""
 MARKED: Final = len(b',"seal":"0123456789abcdef"} -->\n')
-"""How a sealed header line ends; without the seal it ends like every other."""
+"""The length of that end."""
 PLAIN_END: Final = b"} -->\n"
+"""How a header line ends without a seal."""
 
 
 class Sealer:
@@ -44,14 +46,16 @@ class Sealer:
 
     def __init__(self, key: bytes) -> None:
         block = key.ljust(_BLOCK, b"\0")
-        self._inner = hashlib.sha256(bytes(one ^ 0x36 for one in block))
-        self._outer = hashlib.sha256(bytes(one ^ 0x5C for one in block))
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
 
     def seal(self, *pieces: bytes | memoryview) -> str:
         """Return the seal of these bytes, concatenated."""
-        inner, outer = self._inner.copy(), self._outer.copy()
+        inner = self._inner.copy()
         for piece in pieces:
             inner.update(piece)
+
+        outer = self._outer.copy()
         outer.update(inner.digest())
         return outer.hexdigest()[:_DIGITS]
 
@@ -61,18 +65,17 @@ NOBODY: Final = Sealer(secrets.token_bytes(_SIZE))
 
 
 class Seals:
-    """The seals of the records read so far, from the first on.
-
-    `unsealed`: the number of the first record after the last adoption that has no valid seal; 0 if there is none.
-    `adopted`: the byte before which everything belongs to an adopted session, and the SHA-256 that it must have.
-    """
+    """The seals of the records read so far, from the first on."""
 
     __slots__ = ("adopted", "any", "unsealed")
 
     def __init__(self) -> None:
         self.unsealed = 0
+        """The number of the first record after the last adoption that has no valid seal; 0 if there is none."""
         self.any = False
+        """Whether any record has a valid seal."""
         self.adopted: tuple[int, str] | None = None
+        """The byte before which everything belongs to an adopted session, and the SHA-256 that it must have."""
 
     def take(self, n: int, *, valid: bool) -> None:
         """Add one more record. `valid`: whether its seal is right."""
@@ -82,7 +85,8 @@ class Seals:
 
     def adopt(self, offset: int, sha256: str) -> None:
         """Note that the last record, whose seal is right, adopts everything before it."""
-        self.unsealed, self.adopted = 0, (offset, sha256)
+        self.unsealed = 0
+        self.adopted = (offset, sha256)
 
     def why_foreign(self, file: Path) -> str:
         """Why the journal is not this installation's, in words; empty if it is. `file`: to read what was adopted."""
@@ -93,8 +97,11 @@ class Seals:
                 "it has no seals of this installation: it was made elsewhere, or before seals were kept, or the key "
                 "of this data directory was lost or replaced"
             )
-        if self.adopted is not None and sha256_of_start(file, self.adopted[0]) != self.adopted[1]:
-            return "what it adopted is not what stands there now"
+
+        if self.adopted is not None:
+            size, sha256 = self.adopted
+            if sha256_of_start(file, size) != sha256:
+                return "the part that it adopted has changed since"
         return ""
 
 
@@ -139,12 +146,17 @@ def read_sealer(data: Path) -> Sealer | None:
     except OSError as error:
         what = "it is a link" if error.errno == errno.ELOOP else error.strerror
         raise _unreadable(path, str(what)) from error
+
     try:
         status = os.fstat(descriptor)
-        key = os.read(descriptor, _SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
+        key = b""
+        if stat.S_ISREG(status.st_mode):
+            key = os.read(descriptor, _SIZE + 1)
         if len(key) != _SIZE:
             raise _unreadable(path, f"it does not hold {_SIZE} bytes")
-        if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+
+        others_may_use_it = bool(status.st_mode & 0o077)
+        if others_may_use_it and status.st_uid == os.geteuid():
             os.fchmod(descriptor, 0o600)
     finally:
         os.close(descriptor)
@@ -153,7 +165,8 @@ def read_sealer(data: Path) -> Sealer | None:
 
 def read_key(data: Path) -> bytes:
     """Return the key itself, created the first time, to derive another key from it. Raises as `open_sealer` does."""
-    open_sealer(data)  # it exists and is valid now, or this raises
+    # It exists and is valid now, or this raises.
+    open_sealer(data)
     return (data / KEY).read_bytes()
 
 
@@ -175,15 +188,19 @@ def _make(data: Path) -> Sealer:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        with contextlib.suppress(FileExistsError):  # another process was first; its key is used
+
+        # If another process was first, its key is used.
+        with contextlib.suppress(FileExistsError):
             os.link(draft, data / KEY)
     finally:
         draft.unlink(missing_ok=True)
+
     folder = os.open(data, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
-    made = read_sealer(data)
-    assert made is not None
-    return made
+
+    sealer = read_sealer(data)
+    assert sealer is not None
+    return sealer

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from iact.core.errors import JournalCorrupt, JournalUnwritable, SessionDeleted, StoreUnavailable, Superseded
-from iact.core.journal.fence import Answer, Fence, SegmentFound, Stamp
+from iact.core.journal.fence import Answer, Fence, Request, SegmentFound, Stamp
 from iact.core.ports import ObjectStore
 
 _HEAD: Final = re.compile(rb"iact 1 (\d{1,18}) ([0-9a-f]{32})\n")
@@ -33,11 +33,12 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One group of records of a journal. `data`: as in its file."""
+    """One group of records of a journal."""
 
     number: int
     stamp: Stamp
     data: bytes
+    """The group's bytes, as they are in the journal's file."""
 
 
 def folder_of(session: str) -> str:
@@ -74,8 +75,10 @@ def clear_beside(store: ObjectStore, session: str) -> None:
         StoreUnavailable: the store does not answer; a part may be left.
     """
     journal = journal_of(session)
-    for name in [one for one in store.names(folder_of(session)) if not one.startswith(journal)]:
-        store.remove(name)
+    # All names first: the list of a store may not be changed while it is read.
+    for name in list(store.names(folder_of(session))):
+        if not name.startswith(journal):
+            store.remove(name)
 
 
 def read_segments(store: ObjectStore, session: str, after: int = 0) -> Iterator[Segment]:
@@ -86,18 +89,23 @@ def read_segments(store: ObjectStore, session: str, after: int = 0) -> Iterator[
         JournalCorrupt: one is damaged or missing.
         StoreUnavailable: the store does not answer.
     """
-    names = store.names(journal_of(session), after=segment_name(session, after) if after else "")
+    last = segment_name(session, after) if after else ""
+    names = store.names(journal_of(session), after=last)
     with ThreadPoolExecutor(READERS) as pool:
-        for number, (name, data) in enumerate(
-            pool.map(lambda name: (name, store.get(name)), names), after + 1
-        ):
+        objects = pool.map(lambda name: (name, store.get(name)), names)
+        for number, (name, data) in enumerate(objects, after + 1):
             # A gap is not the end: taking it for the end would mean claiming a used number.
-            yield _segment(store, session, number, data if name == segment_name(session, number) else None)
+            is_next = name == segment_name(session, number)
+            yield _segment(store, session, number, data if is_next else None)
 
 
 def _segment(store: ObjectStore, session: str, number: int, data: bytes | None) -> Segment:
-    if data == TOMBSTONE or (data == b"" and store.get(segment_name(session, 1)) == TOMBSTONE):
+    """Read a segment, whose object holds `data`; None: there is no such object. Raises as `read_segments` does."""
+    # A purge empties segments, and an empty one between others looks the same as one that was damaged.
+    emptied = data == b"" and store.get(segment_name(session, 1)) == TOMBSTONE
+    if emptied or data == TOMBSTONE:
         raise SessionDeleted(session)
+
     head = _HEAD.match(data or b"")
     if data is None or head is None:
         why = "missing" if data is None else "damaged"
@@ -112,8 +120,7 @@ class SegmentWriter:
 
     The journal is written by one thread at a time; other threads may write what is next to it. `writer`: created for
     this opening, 32 hexadecimal digits. `patience`: for how many seconds a store that does not answer is asked again.
-    `epoch`: how many epochs the journal has had that are not in the store. `troubled`: called with the reason when that
-    begins, and with "" when it is over.
+    `epoch`: how many epochs the journal has had that are not in the store.
     """
 
     def __init__(
@@ -132,6 +139,7 @@ class SegmentWriter:
         self.blobs: Final[set[str]] = set()
         """Digests of blobs that are known to be in the store."""
         self.troubled = troubled
+        """Called with the reason when the store does not answer, and with "" when it does again."""
         self._store = store
         self._fence = Fence(writer, epoch=epoch)
         self._patience = patience
@@ -167,7 +175,9 @@ class SegmentWriter:
         self._settle(data)
         if self._fence.phase == "deleted":
             raise SessionDeleted(self.session)
-        return None if self._fence.owner else self._get(segment)
+        if self._fence.owner:
+            return None
+        return self._get(segment)
 
     def append(self, data: bytes) -> None:
         """Store a group of records. When this returns, it is in the journal. The first group claims the journal.
@@ -243,43 +253,54 @@ class SegmentWriter:
 
     def _settle(self, data: bytes) -> None:
         """Send the fence's requests to the store until there are no more, or another writer's segment was found."""
-        wanted, stamp = self._fence.segment, self._fence.stamp
+        segment = self._fence.segment
+        stamp = self._fence.stamp
         content = b"iact 1 %d %s\n" % (stamp.epoch, stamp.writer.encode()) + data
-        deadline, attempt = self._now() + self._patience, 0
-        while (request := self._fence.request()) is not None and request.segment == wanted:
-            name = segment_name(self.session, request.segment)
+
+        deadline = self._now() + self._patience
+        attempt = 0
+        while (request := self._fence.request()) is not None and request.segment == segment:
             answer: Answer
             try:
-                if request.operation == "create":
-                    answer = "created" if self._store.create(name, content) else "exists"
-                else:
-                    found = _segment(self._store, self.session, wanted, self._store.get(name))
-                    answer = SegmentFound(found.stamp)
+                answer = self._asked(request, content)
             except SessionDeleted:
                 answer = "deleted"
             except StoreUnavailable as error:
+                # Whether it was carried out is not known; the fence asks again until it is.
                 answer = "unknown"
                 attempt = self._wait(error, attempt, deadline)
             else:
                 attempt = self._over(attempt)
             self._fence = self._fence.answered(answer)
 
+    def _asked(self, request: Request, content: bytes) -> Answer:
+        """Send one request of the fence to the store. `content`: what a new segment would hold."""
+        name = segment_name(self.session, request.segment)
+        if request.operation == "create":
+            return "created" if self._store.create(name, content) else "exists"
+
+        segment = _segment(self._store, self.session, request.segment, self._store.get(name))
+        return SegmentFound(segment.stamp)
+
     def _get(self, number: int) -> Segment:
         data = self._patiently(lambda: self._store.get(segment_name(self.session, number)))
         return _segment(self._store, self.session, number, data if isinstance(data, bytes) else None)
 
     def _patiently(self, ask: Callable[[], bytes | bool | None]) -> bytes | bool | None:
-        deadline, attempt = self._now() + self._patience, 0
+        """What `ask` returns, which is called until the store answers."""
+        deadline = self._now() + self._patience
+        attempt = 0
         while True:
             try:
-                found = ask()
+                answer = ask()
             except StoreUnavailable as error:
                 attempt = self._wait(error, attempt, deadline)
             else:
                 self._over(attempt)
-                return found
+                return answer
 
     def _wait(self, error: StoreUnavailable, attempt: int, deadline: float) -> int:
+        """Pause before the next attempt. Returns its number; raises once the patience is at its end."""
         pause = _PAUSES[min(attempt, len(_PAUSES) - 1)]
         if self._now() + pause > deadline:
             self._over(attempt)
@@ -287,12 +308,14 @@ class SegmentWriter:
                 f"The store of session {self.session} has not answered for {self._patience:g} seconds ({error}), so the "
                 "session has stopped. Everything that was acknowledged is stored; open it again when the store answers."
             ) from error
+
         if attempt == 0:
             self.troubled(str(error))
         self._pause(pause)
         return attempt + 1
 
     def _over(self, attempt: int) -> int:
+        """Note that the store answers. `attempt`: how often it had not. Returns 0, the number of the next attempt."""
         if attempt:
             self.troubled("")
         return 0

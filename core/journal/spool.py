@@ -20,7 +20,9 @@ class StoredArtifact:
     """An artifact that became a blob."""
 
     sha256: str
+    """Under which it is stored."""
     size: int
+    """In bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Spool:
         self._blobs = directory / "blobs"
         self._open: dict[str, _Draft] = {}
         self.kept: dict[str, StoredArtifact] = {}
+        """The artifacts that are complete, by their module's name for them."""
 
     def __enter__(self) -> Spool:
         return self
@@ -57,14 +60,20 @@ class Spool:
         if artifact not in self._open:
             descriptor, name = tempfile.mkstemp(dir=self._blobs, prefix=".spool-")
             self._open[artifact] = _Draft(Path(name), os.fdopen(descriptor, "wb"), hashlib.sha256())
+
         draft = self._open[artifact]
         draft.stream.write(data)
         draft.hasher.update(data)
-        if last:
-            digest, size = draft.hasher.hexdigest(), draft.stream.tell()
-            draft.stream.flush()
-            os.fsync(draft.stream.fileno())
-            draft.stream.close()
-            draft.path.rename(self._blobs / digest)
-            del self._open[artifact]
-            self.kept[artifact] = StoredArtifact(digest, size)
+        if not last:
+            return
+
+        # On disk before it has its name: a blob that exists is whole.
+        size = draft.stream.tell()
+        draft.stream.flush()
+        os.fsync(draft.stream.fileno())
+        draft.stream.close()
+
+        digest = draft.hasher.hexdigest()
+        draft.path.rename(self._blobs / digest)
+        del self._open[artifact]
+        self.kept[artifact] = StoredArtifact(digest, size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -41,6 +41,7 @@ from iact.core.records.session import Epoch
 SESSIONS: Final = "sessions"
 """The folder of a store that contains sessions."""
 _BESIDE: Final = "beside/"
+"""The part of a session's objects that holds small files next to its journal."""
 _KEY_MARK: Final = "installation/key"
 """A fixed text sealed with the key: it distinguishes keys, and reveals nothing about them."""
 
@@ -190,8 +191,8 @@ def _address_in(directory: Path) -> str:
 class SharedJournals:
     """Journals in a store that other hosts reach, with a copy in the data directory.
 
-    `host`: the name of this host, for people. `versions`: keeps versions of workspaces; None if they are not kept.
-    `claimed`: called with a session's id and epoch when this host begins to write its journal; raises `JournalError`.
+    `versions`: keeps versions of workspaces; None if they are not kept. `claimed`: called with a session's id and epoch
+    when this host begins to write its journal; raises `JournalError`.
     """
 
     def __init__(
@@ -205,6 +206,7 @@ class SharedJournals:
     ) -> None:
         self.store = store
         self.host = host
+        """The name of this host, for people."""
         self._clock = clock
         self._versions = versions
         self._claimed = claimed
@@ -222,10 +224,12 @@ class SharedJournals:
         A session that was begun here before there was a store is published first.
         """
         session = directory.name
-        if (directory / FILE).is_file() and not self.has(session):
+        is_only_here = (directory / FILE).is_file() and not self.has(session)
+        if is_only_here:
             if why := read_journal(directory, sealer).foreign:
                 raise ForeignSession(session, why)
             self.publish(directory)
+
         at = timestamp(self._clock.now())
         writer = self._writer(session)
         journal, contents = take_over(directory, self.store, writer, host=self.host, at=at, sealer=sealer)
@@ -235,6 +239,7 @@ class SharedJournals:
         except BaseException:
             journal.abandon()
             raise
+
         self._mark(directory)
         return journal, contents
 
@@ -248,43 +253,62 @@ class SharedJournals:
         Raises:
             SessionDeleted: the session was deleted for good.
         """
-        session, path = directory.name, directory / name
+        session = directory.name
+        path = directory / name
         content = path.read_bytes() if path.is_file() else b""
+
         folder = f"{folder_of(session)}{_BESIDE}{name}/"
         number = 1 + sum(1 for _ in self.store.names(folder))
         while not self.store.create(f"{folder}{number:010}", content):
             number += 1
+
+        # A purge that ran meanwhile may have looked before this was there.
         if is_deleted(self.store, session):
             clear_beside(self.store, session)
             raise SessionDeleted(session)
 
     def _fetch_beside(self, directory: Path) -> None:
         """Fetch the newest version of each such file."""
-        newest: dict[str, str] = {}
         prefix = folder_of(directory.name) + _BESIDE
-        for found in self.store.names(prefix):
-            newest[found.removeprefix(prefix).split("/")[0]] = found
-        for name, place in newest.items():
-            if name == Path(name).name and not name.startswith("."):
-                write_whole(directory / name, self.store.get(place) or b"")
+        newest: dict[str, str] = {}
+        # The names are in order, so the last one of a file is its newest version.
+        for object_name in self.store.names(prefix):
+            file = object_name.removeprefix(prefix).split("/")[0]
+            newest[file] = object_name
+
+        for file, object_name in newest.items():
+            is_plain_name = file == Path(file).name and not file.startswith(".")
+            if is_plain_name:
+                write_whole(directory / file, self.store.get(object_name) or b"")
 
     def publish(self, directory: Path) -> None:
         """Implements `JournalStore.publish`."""
         contents = read_journal(directory)
-        epochs = sum(isinstance(one.content, Epoch) for one in contents.records)
+        epochs = sum(isinstance(record.content, Epoch) for record in contents.records)
         writer = self._writer(directory.name, epoch=epochs)
+
+        # What records name is there before them.
         for digest in sorted(set().union(*map(blobs_of, contents.records))):
             if (directory / "blobs" / digest).is_file():
                 writer.put_blob(digest, read_blob(directory, digest))
         if self._versions is not None and (directory / VERSIONS).is_dir():
-            named = list(dict.fromkeys(filter(None, map(_version_in, contents.records))))
-            lost = set(self._versions.missing(directory / VERSIONS, named))
-            if have := [one for one in named if one not in lost]:  # one pack holds them all
-                writer.put_version(have[-1], self._versions.pack(directory / VERSIONS, have))
-        writer.append(
-            (directory / FILE).read_bytes()[: contents.offset]
-        )  # without the half-written end that a crash left
+            self._publish_versions(self._versions, directory / VERSIONS, contents.records, writer)
+
+        # Without the half-written end that a crash left.
+        whole = (directory / FILE).read_bytes()[: contents.offset]
+        writer.append(whole)
         self._mark(directory)
+
+    @staticmethod
+    def _publish_versions(
+        versions: Versions, folder: Path, records: Sequence[Record], writer: SegmentWriter
+    ) -> None:
+        """Store the versions of a workspace that records name, in one pack under the name of the last one."""
+        named = list(dict.fromkeys(filter(None, map(_version_in, records))))
+        lost = set(versions.missing(folder, named))
+        present = [version for version in named if version not in lost]
+        if present:
+            writer.put_version(present[-1], versions.pack(folder, present))
 
     def purge(self, session: str, directory: Path) -> None:
         """Implements `JournalStore.purge`. A session that was never in the store is not put there for that."""
@@ -344,12 +368,15 @@ def parts_of(store: ObjectStore, folder: str) -> list[str]:
     Raises:
         StoreUnavailable: the store does not answer.
     """
-    found, after = list[str](), ""
+    parts = list[str]()
+    after = ""
     while (name := next(store.names(f"{folder}/", after=after), None)) is not None:
         part = name.removeprefix(f"{folder}/").split("/")[0]
-        found.append(part)
-        after = f"{folder}/{part}0"  # the first name after all that begin with "<part>/"
-    return found
+        parts.append(part)
+
+        # "0" is the sign behind "/", so this is the first name behind all that begin with "<part>/".
+        after = f"{folder}/{part}0"
+    return parts
 
 
 def read_stored(store: ObjectStore, session: str) -> list[Record]:
@@ -359,9 +386,11 @@ def read_stored(store: ObjectStore, session: str) -> list[Record]:
         SessionDeleted: it was deleted for good.
         JournalError: it does not exist or is damaged, or the store does not answer.
     """
-    parser, records = Parser(), list[Record]()
+    parser = Parser()
+    records = list[Record]()
     for segment in read_segments(store, session):
         records += parser.feed(segment.data)
+
     if not records:
         raise JournalError(f"There is no session {session} in the store.")
     check_format(records[0])

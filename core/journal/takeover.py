@@ -54,15 +54,19 @@ class _Copy:
             raise JournalUnwritable(
                 f"The session can't be copied to {directory}: {error.strerror}."
             ) from error
+
         lock(self.descriptor, directory)
         self.size = 0
+        """The bytes of the segments taken so far."""
         self._had = last_number(directory / FILE)
+        """The last record that was here before."""
 
     def take(self, segment: Segment) -> None:
         """Add the next segment."""
-        there = os.pread(self.descriptor, len(segment.data), self.size)
-        if there != segment.data:
-            if not segment.data.startswith(there):
+        local = os.pread(self.descriptor, len(segment.data), self.size)
+        if local != segment.data:
+            is_only_shorter = segment.data.startswith(local)
+            if not is_only_shorter:
                 self._keep()
             write_at(self.descriptor, segment.data, self.size)
         self.size += len(segment.data)
@@ -80,13 +84,15 @@ class _Copy:
 
     def moved(self, records: Sequence[Record]) -> bool:
         """Whether another host has continued the session since it was here, or it was never here."""
-        new = records[self._had :]
-        return self._kept or not self._had or any(isinstance(one.content, Epoch) for one in new)
+        if self._kept or not self._had:
+            return True
+        return any(isinstance(record.content, Epoch) for record in records[self._had :])
 
     def _keep(self) -> None:
         """Save the file's content in another file, once, before any of it is overwritten."""
         if self._kept:
             return
+
         number = 1
         while (target := self._directory / f"journal.kept-{number}.md").exists():
             number += 1
@@ -116,17 +122,22 @@ def take_over(
             if not copy.size:
                 raise JournalError(f"There is no session {segments.session} in the store.")
             copy.end()
+
             contents = read_journal(directory, sealer)
             if contents.foreign:
                 raise ForeignSession(directory.name, contents.foreign)
+
             last = contents.records[-1]
             epoch = Epoch(epoch=segments.epoch, host=host)
-            step = 1 + max(one.step for one in contents.records if one.agent == "/")
+            step = 1 + max(record.step for record in contents.records if record.agent == "/")
             data, digest = encode(Record(last.n + 1, at, "/", step, epoch, "", last.digest), sealer)
-            taken = segments.claim(data)
-            if taken is None:
+
+            # If another writer was faster, its segment is read, and the record is made again behind it.
+            theirs = segments.claim(data)
+            if theirs is None:
                 break
-            copy.take(taken)
+            copy.take(theirs)
+
         _copy_blobs(directory, store, segments)
         write_at(copy.descriptor, data, copy.size)
     except OSError as error:
@@ -137,6 +148,7 @@ def take_over(
             copy.take_back()
         os.close(copy.descriptor)
         raise
+
     begun = Record(last.n + 1, at, "/", step, epoch, "", last.digest, digest)
     records = [*contents.records, begun]
     size = copy.size + len(data)
@@ -146,11 +158,14 @@ def take_over(
 
 
 def _copy_blobs(directory: Path, store: ObjectStore, segments: SegmentWriter) -> None:
+    """Copy the blobs that are not here yet."""
     prefix = folder_of(segments.session) + _BLOBS
     for name in store.names(prefix):
         digest = name.removeprefix(prefix)
         segments.blobs.add(digest)
-        if not (directory / "blobs" / digest).exists():
-            content = store.get(name)
-            if content is not None:
-                write_blob(directory, digest, content)
+        if (directory / "blobs" / digest).exists():
+            continue
+
+        content = store.get(name)
+        if content is not None:
+            write_blob(directory, digest, content)

@@ -174,7 +174,7 @@ def test_what_an_adopt_record_names_is_ours_and_nothing_else_is(tmp_path: Path) 
     right = hashlib.sha256(prefix).hexdigest()
     for name, data, why in (
         ("right", adopted(prefix, right, OURS), ""),
-        ("another", adopted(prefix, "0" * 64, OURS), "what it adopted is not what stands there now"),
+        ("another", adopted(prefix, "0" * 64, OURS), "the part that it adopted has changed since"),
         ("unsealed", adopted(prefix, right, None), "no seals of this installation"),
         ("theirs", adopted(prefix, right, THEIRS), "no seals of this installation"),
     ):
