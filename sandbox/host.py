@@ -23,7 +23,7 @@ from iact.sandbox import limits, owner, packages, reaper, socket_folder, unpack_
 from iact.sandbox.apps import AppOrigin
 from iact.sandbox.catalogue import Catalogue, CatalogueModule
 from iact.sandbox.egress import EgressProxy, Outside, targets
-from iact.sandbox.health import serves
+from iact.sandbox.health import last_words, serves
 from iact.sandbox.images import cache, payload
 from iact.sandbox.images.recipe import Recipe
 from iact.sandbox.instance import Instance
@@ -35,8 +35,10 @@ from iact.sandbox.temporary_files import Temporaries, Temporary
 from iact.sandbox.threads import from_thread, in_thread
 from iact.sandbox.workspace.mounts import below
 
-UP_WITHIN: Final = 60.0
-"""Seconds in which a module must come up. Twenty that start at once on a busy machine need most of them."""
+UP_WITHIN: Final = 10.0
+"""Seconds in which a module must come up, on a machine that has time for it."""
+CROWDED: Final = 6.0
+"""How many times as long it may take at most while others use the machine: twenty that start at once need most of it."""
 
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
 """Seconds before the first check for a new module's socket, and between checks."""
@@ -107,7 +109,9 @@ class Host(ABC, Generic[Running]):
         pool: int = 0,
         shared: Path | None = None,
     ) -> None:
-        """`patience`: seconds in which a module must come up. `shipped`: a folder of modules instead of our own.
+        """`patience`: seconds in which a module must come up; up to six times as many while the machine is busy.
+
+        `shipped`: a folder of modules instead of our own.
 
         `folders`: additional modules of the user. `outside`: how modules that are started with egress get out, and what
         is called for each connection. `pool`: for how many sessions modules are started in advance; see `sandbox.pool`.
@@ -129,6 +133,7 @@ class Host(ABC, Generic[Running]):
         self._restarts: dict[tuple[str, str], Restarts] = {}
         self._temporaries = Temporaries(self._remove_temporary)
         self._apps = AppOrigin(self._app)
+        self._coming_up = 0
         self.pool: Pool[Running] = Pool(
             pool, self._members, self._make, self._new_set, sessions=self._data / "sessions"
         )
@@ -541,26 +546,55 @@ class Host(ABC, Generic[Running]):
         *,
         longer: float = 0,
     ) -> socket_folder.CheckedSocket:
-        """Wait until the module's health service serves on its own socket; `longer`: additional seconds to wait."""
+        """Wait until the module's health service serves on its own socket; `longer`: additional seconds to wait.
+
+        Raises:
+            ModuleLost: it ended, or did not serve in time. With what it printed.
+        """
         patience = self._patience + longer
+        begun = time.monotonic()
         checked: socket_folder.CheckedSocket | None = None
+        self._coming_up += 1
         try:
-            async with asyncio.timeout(patience):
-                await asyncio.sleep(_FIRST_LOOK)
-                for look in itertools.count():
-                    checked = checked or socket_folder.open_socket(folder)
-                    if checked is not None and await serves(checked.target, within=1):
-                        return checked
-                    if look % 10 == 9 and (why := await why_ended()):
-                        raise ModuleLost(why, log=await printed())
-                    await asyncio.sleep(_LOOKS_APART)
+            await asyncio.sleep(_FIRST_LOOK)
+
+            for look in itertools.count():
+                checked = checked or socket_folder.open_socket(folder)
+                if checked is not None and await serves(checked.target, within=1):
+                    return checked
+
+                if look % 10 == 9 and (why := await why_ended()):
+                    raise ModuleLost(why, log=await printed())
+
+                # Judged at the end of the time, because the load of a machine shows late.
+                waited = time.monotonic() - begun
+                if waited > patience and waited > patience * crowding(self._coming_up):
+                    log = await printed()
+                    raise ModuleLost(
+                        f"The module {name} did not start within {waited:.0f} seconds; "
+                        f"what takes long belongs in its first call.{last_words(log)}",
+                        log=log,
+                    )
+
+                await asyncio.sleep(_LOOKS_APART)
             raise AssertionError("unreachable: the loop above has no end of its own")
-        except BaseException as error:
+        except BaseException:
             if checked is not None:
                 checked.close()
-            if isinstance(error, TimeoutError):
-                raise ModuleLost(f"The module {name} did not start within {patience:.0f} seconds.") from error
             raise
+        finally:
+            self._coming_up -= 1
+
+
+def crowding(coming_up: int) -> float:
+    """How many times as long as alone a start may take: by the machine's load, and by how many modules start at once.
+
+    From 1 to 6.
+    """
+    processors = os.cpu_count() or 1
+    load, _, _ = os.getloadavg()
+    share = max(load, coming_up) / processors
+    return min(max(1.0, share), CROWDED)
 
 
 def _make_folders(folders: Sequence[Path]) -> None:

@@ -41,7 +41,7 @@ from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
 from iact.sandbox.docker.stdio import possible as stdio_possible
 from iact.sandbox.egress import EgressProxy, Outside
-from iact.sandbox.host import UP_WITHIN, Given, Host, ModuleStart, cannot_prepare
+from iact.sandbox.host import CROWDED, UP_WITHIN, Given, Host, ModuleStart, cannot_prepare
 from iact.sandbox.images.debian_root import AS_ROOT
 from iact.sandbox.instance import Instance
 from iact.sandbox.owner import Key
@@ -50,6 +50,8 @@ from iact.sandbox.threads import from_thread, in_thread
 
 _INSTALLING = 120
 """Seconds for reinstalling packages that a session installed earlier."""
+_ELSEWHERE = 50
+"""Additional seconds for a module on another machine, whose load is not known here."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -221,12 +223,15 @@ class DockerHost(Host[DockerInstance]):
             again = place.root and await in_thread(_installed, place)
             if again:
                 start.report("installing again what apt-get installed in this session")
+            longer = _INSTALLING if again else 0
+            if not place.shares_sockets:
+                longer += _ELSEWHERE
             checked = await self._await_service(
                 started.folder,
                 module.name,
                 lambda: in_thread(why_ended, container, module.name),
                 lambda: in_thread(printed, container),
-                longer=_INSTALLING if again else 0,
+                longer=longer,
             )
             try:
                 await self._check_walls(container, module.name, root=place.root)
@@ -337,7 +342,7 @@ class DockerHost(Host[DockerInstance]):
 
     async def _leased(self, container: Container, folder: Path, name: str) -> Lease:
         return await take(
-            folder, within=self._patience, why_ended=lambda: in_thread(why_ended, container, name)
+            folder, within=self._patience * CROWDED, why_ended=lambda: in_thread(why_ended, container, name)
         )
 
     def _create(

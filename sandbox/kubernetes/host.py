@@ -37,7 +37,7 @@ from iact.sandbox.docker import image
 from iact.sandbox.docker.isolation import give
 from iact.sandbox.egress import EgressProxy, Outside
 from iact.sandbox.health import LOG_LINES, LOG_SIZE, last_words
-from iact.sandbox.host import UP_WITHIN, Given, Host, ModuleStart, cannot_prepare
+from iact.sandbox.host import Given, Host, ModuleStart, cannot_prepare
 from iact.sandbox.images.recipe import BASE
 from iact.sandbox.instance import Instance
 from iact.sandbox.kubernetes import status
@@ -67,6 +67,8 @@ from iact.sandbox.threads import in_thread
 WEAKER: Final = (
     "tools run in plain containers of the cluster, whose isolation is weaker than gVisor's or Kata's"
 )
+_UP_WITHIN: Final = 60.0
+"""Seconds in which a module must come up. It runs on another machine, whose load is not known here."""
 _LOOKS_APART: Final = (0.1, 0.2, 0.5, 1.0)
 """Seconds between two checks of a Sandbox that is starting; the last value repeats."""
 _NAMES: Final = 5
@@ -118,7 +120,7 @@ class KubernetesHost(Host[PodInstance]):
         namespace: Namespace,
         *,
         bounds: limits.Limits | None = None,
-        patience: float = UP_WITHIN,
+        patience: float = _UP_WITHIN,
         coming_up: float = 180,
         asking: float = 15,
         lease: float = 600,

@@ -205,12 +205,14 @@ def test_a_module_that_fails_to_start_says_why(loop: asyncio.Runner, tmp_path: P
 def test_a_module_that_never_serves_is_given_up(
     loop: asyncio.Runner, tmp_path: Path, workspace: Path
 ) -> None:
-    shipped = write_module(tmp_path / "shipped", "silent", "import time\ntime.sleep(3600)\n")
+    source = "import time\nprint('warming up', flush=True)\ntime.sleep(3600)\n"
+    shipped = write_module(tmp_path / "shipped", "silent", source)
 
     async def scenario() -> None:
         host = DockerHost(tmp_path, shipped=shipped, patience=1)
-        with pytest.raises(ModuleLost, match="did not start within 1 seconds"):
+        with pytest.raises(ModuleLost, match=r"did not start within \d seconds.*warming up") as lost:
             await started(host, "silent", workspace)
+        assert "warming up" in lost.value.log
         await host.close()
 
     loop.run(scenario())
