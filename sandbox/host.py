@@ -133,7 +133,7 @@ class Host(ABC, Generic[Running]):
         self._restarts: dict[tuple[str, str], Restarts] = {}
         self._temporaries = Temporaries(self._remove_temporary)
         self._apps = AppOrigin(self._app)
-        self._coming_up = 0
+        self._awaited = 0
         self.pool: Pool[Running] = Pool(
             pool, self._members, self._make, self._new_set, sessions=self._data / "sessions"
         )
@@ -554,7 +554,7 @@ class Host(ABC, Generic[Running]):
         patience = self._patience + longer
         begun = time.monotonic()
         checked: socket_folder.CheckedSocket | None = None
-        self._coming_up += 1
+        self._awaited += 1
         try:
             await asyncio.sleep(_FIRST_LOOK)
 
@@ -568,7 +568,7 @@ class Host(ABC, Generic[Running]):
 
                 # Judged at the end of the time, because the load of a machine shows late.
                 waited = time.monotonic() - begun
-                if waited > patience and waited > patience * crowding(self._coming_up):
+                if waited > patience and waited > patience * crowding(self._awaited):
                     log = await printed()
                     raise ModuleLost(
                         f"The module {name} did not start within {waited:.0f} seconds; "
@@ -583,7 +583,7 @@ class Host(ABC, Generic[Running]):
                 checked.close()
             raise
         finally:
-            self._coming_up -= 1
+            self._awaited -= 1
 
 
 def crowding(coming_up: int) -> float:
