@@ -1,7 +1,8 @@
 """Measure what the model on board gets right: everyday requests in three languages, through the real product.
 
 `requests.toml` holds them; it was written before the prompt was. `--set` chooses others: `held-out`, which were written
-before the prompt's last change; `review`, the first messages that a review names; or `dialogues` of three messages.
+before the prompt's second version; `review`, the first messages of a newcomer; `made`, pages and pictures; `dialogues` of
+three messages; or `all` of these.
 """
 
 from __future__ import annotations
@@ -12,32 +13,85 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
-from benchmarks.everyday.play import SETS, Dialogue, Outcome, Request, dialogues, lead, play, requests
+from pydantic import BaseModel, ConfigDict
+
+from benchmarks.everyday.play import (
+    DIALOGUES,
+    SETS,
+    Dialogue,
+    Outcome,
+    Request,
+    dialogues,
+    lead,
+    play,
+    requests,
+)
 from iact.core.session.runtime import Runtime
 from iact.settings import load
 from iact.wiring import open_runtime
 
+_ALL: Final = "all"
+"""The choice of all sets."""
 
-async def _play_all(chosen: list[Request] | list[Dialogue], data: Path, *, show: bool) -> list[Outcome]:
+
+class Played(BaseModel):
+    """What was asked, and how it ended: one line of a file of outcomes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    asked: Request | Dialogue
+    outcomes: tuple[Outcome, ...]
+    """One for each message."""
+
+
+class Outcomes:
+    """What has been played, in a file if there is one, so that a later run goes on where this one ends."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._played: list[Played] = []
+        if path is not None and path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            self._played = [Played.model_validate_json(line) for line in lines]
+
+    def of(self, asked: Request | Dialogue) -> Played | None:
+        """How this ended; None if it has not been played, or with another expectation."""
+        for played in self._played:
+            if played.asked == asked:
+                return played
+        return None
+
+    def add(self, played: Played) -> None:
+        """Keep how something ended."""
+        self._played.append(played)
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(played.model_dump_json() + "\n")
+
+
+async def _play_all(
+    chosen: Sequence[Request | Dialogue], outcomes: Outcomes, data: Path, *, show: bool
+) -> None:
+    """Play what has not been played yet."""
     settings = load(data=str(data), environment={**os.environ, "IACT_MEMORY": "off"})
-    outcomes = []
     async with open_runtime(settings, attended=False) as runtime:
-        for one in chosen:
-            async for outcome in _outcomes(runtime, one):
-                outcomes.append(outcome)
+        for asked in chosen:
+            if outcomes.of(asked) is not None:
+                continue
+            played = Played(asked=asked, outcomes=await _ended(runtime, asked))
+            outcomes.add(played)
+            for outcome in played.outcomes:
                 _print(outcome, show=show)
-    return outcomes
 
 
-async def _outcomes(runtime: Runtime, asked: Request | Dialogue) -> AsyncIterator[Outcome]:
+async def _ended(runtime: Runtime, asked: Request | Dialogue) -> tuple[Outcome, ...]:
     if isinstance(asked, Request):
-        yield await play(runtime, asked)
-        return
-    for outcome in await lead(runtime, asked):
-        yield outcome
+        return (await play(runtime, asked),)
+    return tuple(await lead(runtime, asked))
 
 
 def _print(outcome: Outcome, *, show: bool) -> None:
@@ -48,17 +102,18 @@ def _print(outcome: Outcome, *, show: bool) -> None:
         print(f"    {outcome.answer!r}", flush=True)
 
 
-def _chosen(name: str, language: str | None, kind: str | None) -> list[Request] | list[Dialogue]:
-    if name == "dialogues":
-        return [dialogue for dialogue in dialogues() if language in (None, dialogue.language)]
-    return [
-        request
-        for request in requests(name)
-        if language in (None, request.language) and kind in (None, request.kind)
-    ]
+def _chosen(name: str, language: str | None, kind: str | None) -> list[Request | Dialogue]:
+    names = (*SETS, DIALOGUES) if name == _ALL else (name,)
+    chosen: list[Request | Dialogue] = []
+    for one_set in names:
+        if one_set != DIALOGUES:
+            chosen += [request for request in requests(one_set) if kind in (None, request.kind)]
+        elif kind is None:
+            chosen += dialogues()
+    return [asked for asked in chosen if language in (None, asked.language)]
 
 
-def _table(outcomes: list[Outcome], name: str, key_of: Callable[[Request], str]) -> None:
+def _table(outcomes: Sequence[Outcome], name: str, key_of: Callable[[Request], str]) -> None:
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault(key_of(outcome.request), []).append(outcome)
@@ -75,26 +130,38 @@ def _table(outcomes: list[Outcome], name: str, key_of: Callable[[Request], str])
 def main() -> None:
     """Play, and print tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--set", choices=(*SETS, "dialogues"), default=SETS[0], help="what is asked")
+    parser.add_argument("--set", choices=(*SETS, DIALOGUES, _ALL), default=SETS[0], help="what is asked")
     parser.add_argument("--language", choices=("en", "de", "es"), help="only requests in this language")
     parser.add_argument("--kind", help="only requests of this kind")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth request")
     parser.add_argument("--show", action="store_true", help="print each answer")
-    asked = parser.parse_args()
-    chosen = _chosen(asked.set, asked.language, asked.kind)[:: asked.every]
+    parser.add_argument(
+        "--outcomes",
+        type=Path,
+        metavar="FILE",
+        help="keep how each ended, as lines of JSON; what is there is not asked again",
+    )
+    options = parser.parse_args()
+
+    chosen = _chosen(options.set, options.language, options.kind)[:: options.every]
+    outcomes = Outcomes(options.outcomes)
     began, load_before = time.monotonic(), os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as folder:
-        outcomes = asyncio.run(_play_all(chosen, Path(folder), show=asked.show))
+    if any(outcomes.of(asked) is None for asked in chosen):
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(_play_all(chosen, outcomes, Path(folder), show=options.show))
     used = resource.getrusage(resource.RUSAGE_SELF)
 
-    right = sum(not outcome.wrong for outcome in outcomes)
-    print(f"\n{right} of {len(outcomes)} answers are right.")
-    _table(outcomes, "language", lambda request: request.language)
-    _table(outcomes, "kind", lambda request: request.kind)
-    read = sum(outcome.prompt_tokens - outcome.cached_tokens for outcome in outcomes)
+    played = [outcomes.of(asked) for asked in chosen]
+    ended = [outcome for one in played if one is not None for outcome in one.outcomes]
+    right = sum(not outcome.wrong for outcome in ended)
+    print(f"\n{right} of {len(ended)} answers are right.")
+    _table(ended, "set", lambda request: request.among)
+    _table(ended, "language", lambda request: request.language)
+    _table(ended, "kind", lambda request: request.kind)
+    read = sum(outcome.prompt_tokens - outcome.cached_tokens for outcome in ended)
     print(
-        f"\n{sum(outcome.turns for outcome in outcomes)} turns, {sum(outcome.misread for outcome in outcomes)} replies "
-        f"misread; {read:,} tokens read, {sum(outcome.written_tokens for outcome in outcomes):,} written, "
+        f"\n{sum(outcome.turns for outcome in ended)} turns, {sum(outcome.misread for outcome in ended)} replies "
+        f"misread; {read:,} tokens read, {sum(outcome.written_tokens for outcome in ended):,} written, "
         f"{used.ru_utime + used.ru_stime:.0f} s of processor time and {time.monotonic() - began:.0f} s of clock time "
         f"(load at the start: {load_before:.1f})."
     )

@@ -14,19 +14,18 @@ from pydantic import BaseModel, ConfigDict
 from iact.core.records.record import Record
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.models.giving_up import refuses
 
-SETS: Final = ("requests", "held-out", "review")
-"""The files of requests: the first was written before the prompt, the second before its last change; the third is what a
-review names."""
+SETS: Final = ("requests", "held-out", "review", "made")
+"""The files of requests: the first was written before the prompt, the second before its second version; the third holds the
+first messages of newcomers, and the fourth asks for pages and pictures, written before the prompt's third version."""
+
+DIALOGUES: Final = "dialogues"
+"""The file of dialogues."""
 
 _PLACE: Final = Path(__file__).parent
 _WORDS_OF_FAILURE: Final = "I am the small model on board, and I did not manage this"
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
-_REFUSED: Final = re.compile(
-    r"can(no|['’])t (assist|help)|\bunable to (assist|help)|no puedo (ayudar|asistir)|lo siento, pero|"
-    r"kann (dir|ihnen) (dabei |damit |leider )*nicht (helfen|weiterhelfen)|tut mir leid, aber",
-    re.IGNORECASE,
-)
 _SPOKEN: Final = {
     "1": r"(?:one|an?|eins?|eine[nr]?|una?|uno)\b",
     "2": r"(?:two|zwei|dos)\b",
@@ -79,9 +78,15 @@ class Ending(BaseModel):
 class Request(Ending):
     """One request, and how it must end."""
 
+    among: str = SETS[0]
+    """Which file it is from."""
     language: Literal["en", "de", "es"]
     kind: str
     text: str
+    printed_in: str = ""
+    """Where newcomers find it; empty if it is written in no page of ours."""
+    plants: Mapping[str, str] = {}
+    """Files of the workspace besides those of all requests, by their names."""
 
 
 class Saying(Ending):
@@ -95,6 +100,7 @@ class Dialogue(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    among: str = DIALOGUES
     language: Literal["en", "de", "es"]
     says: tuple[Saying, ...]
     held_out: bool = False
@@ -118,12 +124,12 @@ class Outcome(BaseModel):
 
 def requests(name: str = "requests") -> list[Request]:
     """All requests of one of the `SETS`."""
-    return [Request.model_validate(row) for row in _content(name)["request"]]
+    return [Request.model_validate({"among": name, **row}) for row in _content(name)["request"]]
 
 
 def dialogues() -> list[Dialogue]:
     """All dialogues."""
-    return [Dialogue.model_validate(row) for row in _content("dialogues")["dialogue"]]
+    return [Dialogue.model_validate(row) for row in _content(DIALOGUES)["dialogue"]]
 
 
 def files() -> Mapping[str, str]:
@@ -137,7 +143,7 @@ def _content(name: str) -> dict[str, Any]:
 
 async def play(runtime: Runtime, request: Request) -> Outcome:
     """Ask in a new session, and judge."""
-    session = await _opened(runtime)
+    session = await _opened(runtime, {**files(), **request.plants})
     outcome = await _ask(session, request)
     await runtime.close(session.id)
     return outcome
@@ -145,22 +151,22 @@ async def play(runtime: Runtime, request: Request) -> Outcome:
 
 async def lead(runtime: Runtime, dialogue: Dialogue) -> list[Outcome]:
     """Lead a dialogue in a new session, and judge each of its answers. `kind`: which message of the dialogue it is."""
-    session = await _opened(runtime)
-    outcomes = []
+    session = await _opened(runtime, files())
+    outcomes: list[Outcome] = []
     for number, saying in enumerate(dialogue.says, start=1):
-        about = {"language": dialogue.language, "kind": f"message {number}"}
+        about = {"among": dialogue.among, "language": dialogue.language, "kind": f"message {number}"}
         request = Request.model_validate({**saying.model_dump(), **about})
         outcomes.append(await _ask(session, request))
     await runtime.close(session.id)
     return outcomes
 
 
-async def _opened(runtime: Runtime) -> Session:
-    """A new session with the files in its workspace."""
+async def _opened(runtime: Runtime, planted: Mapping[str, str]) -> Session:
+    """A new session with these files in its workspace."""
     session = await runtime.open()
     workspace = session.journal.parent / "workspace"
     workspace.mkdir(exist_ok=True)
-    for name, text in files().items():
+    for name, text in planted.items():
         (workspace / name).write_text(text, encoding="utf-8")
     return session
 
@@ -183,7 +189,7 @@ async def _ask(session: Session, request: Request) -> Outcome:
     turns = session.view.model_calls - calls
     workspace = session.journal.parent / "workspace"
     wrong = judge(request, answer, records, workspace)
-    if refuses(answer):
+    if refuses(answer.partition(_WORDS_OF_FAILURE)[0]):
         wrong = "it refused"
     if not wrong and request.truth:
         wrong = await _untrue(session, request, answer)
@@ -213,11 +219,6 @@ async def _untrue(session: Session, request: Request, answer: str) -> str:
     return f"the answer lacks {' or '.join(truths)}"
 
 
-def refuses(answer: str) -> bool:
-    """Whether an answer declines what was asked."""
-    return _REFUSED.search(answer) is not None
-
-
 def holds(answer: str, truth: str) -> bool:
     """Whether an answer holds a word or a number, however its digits are grouped and whether it is written in words."""
     if not truth:
@@ -240,7 +241,7 @@ def judge(ending: Ending, answer: str, records: Sequence[Record], workspace: Pat
     """What is wrong with how it ended, or ""."""
     results = [record for record in records if record.kind == "result"]
     called = any(record.kind == "spawn" and record.agent != "/" for record in records)
-    if answer.startswith(_WORDS_OF_FAILURE):
+    if _WORDS_OF_FAILURE in answer:
         return "it gave up"
     for pattern in ending.reply:
         if not re.search(pattern, answer, re.IGNORECASE):

@@ -17,7 +17,7 @@ import json
 import random
 import secrets
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -33,6 +33,8 @@ from iact.core.ports import (
     ModelEvent,
     ModelProfile,
     StreamEnd,
+    StreamRecast,
+    StreamRestart,
     StreamWait,
     TextDelta,
     Usage,
@@ -42,7 +44,7 @@ from iact.models import download
 from iact.models.added import chosen_file
 from iact.models.board import BoardPhase, BoardState, Report
 from iact.models.download import FetchProgress, Phase, Tell
-from iact.models.giving_up import surrender
+from iact.models.giving_up import postscript, surrender
 from iact.models.kept_states import KeptState, kept_state
 from iact.models.llama_process import LlamaProcess
 from iact.models.prompt import STATIC
@@ -236,8 +238,27 @@ class EmbeddedModel:
             client = ready.result().client
             reply = client.stream_with(messages, max_tokens=self._limit(max_tokens), extra=_FIXED)
             async with aclosing(reply) as events:
-                async for event in events:
+                async for event in self._completed(events, max_tokens):
                     yield event
+
+    async def _completed(
+        self, events: AsyncIterator[ModelEvent], max_tokens: int | None
+    ) -> AsyncIterator[ModelEvent]:
+        """What the model says, and behind it where to find a larger one, if this plainly was no answer."""
+        # A caller may want a few words only, and then a reply that ends there is not too long.
+        whole = max_tokens is None or max_tokens >= REPLY
+        written: list[str] = []
+        async for event in events:
+            match event:
+                case TextDelta(text):
+                    written.append(text)
+                case StreamRestart() | StreamRecast():
+                    written.clear()
+                case StreamEnd(finish) if whole and self._profile.static is not None:
+                    more = postscript("".join(written), cut=finish == "length")
+                    if more:
+                        yield TextDelta(more)
+            yield event
 
     def _waiting_for(self) -> str:
         """Why a first reply takes longer, for people."""

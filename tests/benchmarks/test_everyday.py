@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.everyday.play import SETS, Ending, dialogues, files, holds, judge, refuses, requests
+from benchmarks.everyday.__main__ import Outcomes, Played
+from benchmarks.everyday.play import SETS, Ending, Outcome, dialogues, files, holds, judge, requests
 from iact.core.records.record import Record
+from iact.models.giving_up import postscript
 from iact.models.prompt import STATIC
 from tests.records import raw_record
 
@@ -66,17 +68,33 @@ def test_some_file_must_hold_what_was_asked_for(tmp_path: Path) -> None:
     assert judge(ending, "Done.", [], tmp_path) == ""
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I'm sorry, but I can't assist with that.",
-        "Lo siento, pero no puedo.",
-        "Tut mir leid, aber das geht nicht.",
-    ],
-)
-def test_a_refusal_is_never_right(answer: str) -> None:
-    assert refuses(answer)
-    assert not refuses("Here is a joke that can't fail.")
+def test_giving_up_is_never_right(tmp_path: Path) -> None:
+    gave_up = "Chapter 1" + postscript("Chapter 1", cut=True)
+    assert judge(Ending(reply=(".",)), gave_up, [], tmp_path) == "it gave up"
+
+
+def test_the_review_names_five_of_its_first_messages_and_the_others_are_in_print() -> None:
+    printed = [request.printed_in for request in requests("review")]
+    assert printed.count("the review") == 5
+    assert "" not in printed
+
+
+def test_a_later_run_goes_on_where_one_ended(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    asked, other = requests("review")[0], dialogues()[0]
+    ended = Outcome(
+        request=asked, wrong="", turns=1, seconds=2.0, misread=0, answer="hi", prompt_tokens=9, cached_tokens=8,
+        written_tokens=1,
+    )  # fmt: skip
+    Outcomes(path).add(Played(asked=asked, outcomes=(ended,)))
+    Outcomes(path).add(Played(asked=other, outcomes=(ended, ended, ended)))
+
+    known = Outcomes(path)
+    assert known.of(asked) == Played(asked=asked, outcomes=(ended,))
+    assert known.of(other) == Played(asked=other, outcomes=(ended, ended, ended))
+    assert known.of(requests("review")[1]) is None
+    stricter = asked.model_copy(update={"reply": ("hello",)})
+    assert known.of(stricter) is None, "what is expected has changed, so it is played again"
 
 
 def test_what_is_asked_stands_in_the_prompt_nowhere() -> None:
@@ -84,7 +102,12 @@ def test_what_is_asked_stands_in_the_prompt_nowhere() -> None:
     asked = [request.text for name in SETS for request in requests(name)]
     asked += [saying.text for dialogue in dialogues() for saying in dialogue.says]
     assert [text for text in asked if f"\n{text}\n" in prompt] == []
-    assert {len(requests("held-out")), len(requests())} == {15, 63}
+    assert {name: len(requests(name)) for name in SETS} == {
+        "requests": 63,
+        "held-out": 15,
+        "review": 17,
+        "made": 9,
+    }
 
 
 def test_dialogues_have_three_messages_in_every_language() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from iact.core.language import labels
 from iact.core.ports import ChatMessage
-from iact.models.giving_up import MOST_FAILURES, MOST_REPLIES, surrender
+from iact.models.giving_up import MOST_FAILURES, MOST_REPLIES, postscript, refuses, surrender
 
 SYSTEM = ChatMessage("system", "Be brief.")
 TASK = ChatMessage("user", labels.message("the user", "Count", {}))
@@ -46,3 +48,37 @@ def test_a_circle_is_noticed() -> None:
 def test_a_new_task_begins_anew() -> None:
     fails = [message for number in range(MOST_FAILURES) for message in (said(f"try {number}"), ran(1))]
     assert asked(*fails, said("I can't."), TASK) == ""
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I'm sorry, but I can't assist with that.",
+        "I cannot draw pictures.",
+        "Unfortunately, I am unable to help you here.",
+        "Lo siento, pero no puedo.",
+        "Tut mir leid, aber das geht nicht.",
+        "Das kann ich: Ihnen nicht. Ich kann dir dabei leider nicht helfen.",
+    ],
+)
+def test_a_refusal_leads_to_a_larger_model(reply: str) -> None:
+    assert refuses(reply)
+    assert "Connect a model" in postscript(reply, cut=False)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Here is a joke that can't fail.",
+        "Lieber Jonas,\n\nes tut mir leid, aber ich kann am Montag nicht kommen.\n\nViele Grüße",
+        "The disk usage of /tmp is 4 kB.",
+        "```shell.run\necho I cannot help\n```",
+    ],
+)
+def test_an_answer_and_an_action_get_nothing_behind_them(reply: str) -> None:
+    assert postscript(reply, cut=False) == ""
+
+
+def test_a_text_that_its_limit_ends_says_so() -> None:
+    assert "longer than what I can write" in postscript("Once upon a time" * 100, cut=True)
+    assert postscript("```files.write path=a.txt\nOnce", cut=True) == ""
