@@ -935,11 +935,14 @@ class Memory(Protocol):
 
     @property
     def on(self) -> bool:
-        """Whether the person lets memory be used. Read each time it is asked for: any process can switch it."""
+        """Whether the person lets memory be used. Read each time it is asked for: any process can switch it.
+
+        Sessions follow it with a record, and obey their journals; the other methods don't ask for it.
+        """
         ...
 
     def switch(self, value: bool) -> None:
-        """Switch it off or on. While it is off, it notes nothing and tells agents nothing; people can see and change it.
+        """Switch it off or on. While it is off, sessions note nothing and tell agents nothing; people can see and change it.
 
         Blocks.
 

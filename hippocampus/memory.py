@@ -46,8 +46,17 @@ BUDGET: Final = 0.150
 """Seconds that a turn waits for a recall."""
 
 OPENING: Final = 30.0
-"""Seconds that the first turn of a program waits instead, at most, so that it has its memory. Opening takes about 0.6 s
+"""Seconds that the first turn of a program waits instead, in all, so that it has its memory. Opening takes about 0.6 s
 of processor time, mostly beside the start of the session; only a busy machine needs more, and is slow in all else, too."""
+
+ATTENDED: Final = 3.0
+"""The same where a person waits for the answer: the next turn has what this one lacks."""
+
+_WRITTEN: Final = 0.5
+"""Seconds of these that it waits, at most, for what was stated a moment ago to be stored."""
+
+_NOTICEABLE: Final = 1.0
+"""Seconds of waiting for the store to open from which the log says so."""
 
 _WAITING: Final = 32
 """Questions in the reading thread's queue above which another one would be too late anyway."""
@@ -86,8 +95,10 @@ class Hippocampus:
         self._opening = opening
         self._reader = Worker("reading")
         self._late = False
-        self._patient = True
-        """Whether it is still the first turn, whose questions may wait longer."""
+        self._is_first_turn = True
+        """Whether no turn has had its answers yet, so that the questions of this one may wait longer."""
+        self._first_until: float | None = None
+        """When that ends; None before the first question."""
         self._noticed: set[str] = set()
 
     def of(self, user: str) -> UserMemory:
@@ -114,30 +125,27 @@ class Hippocampus:
     # --- turns ---
 
     def remember(self, user: str, statement: NewStatement) -> None:
-        """Queue a statement, unless the user has switched memory off."""
-        if self.switches.is_on(user):
-            self._upkeep.note(Note(user, statement))
+        """Queue a statement."""
+        self._upkeep.note(Note(user, statement))
 
     async def standing(self, user: str, ask: StandingQuestion) -> Recollection:
         """See `core.ports.Memory`."""
-        if not self.switches.is_on(user):
-            return Recollection()
+        seconds = self._time_to_write()
 
         async def answer(opened: OpenStore) -> list[Recalled]:
-            await self._written()
+            await self._written(seconds)
             return await self._reader.run(lambda: opened.reader.standing(user, ask))
 
         return await self._in_time(answer, ends_first=False)
 
     async def recall(self, user: str, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
-        if not self.switches.is_on(user):
-            return Recollection()
-        first = self._patient
+        # A later turn has waited for that when its session began, if it did.
+        seconds = self._time_to_write() if self._is_first_turn else 0.0
 
         async def answer(opened: OpenStore) -> list[Recalled]:
-            if first:
-                await self._written()
+            if seconds:
+                await self._written(seconds)
             text = ranking.wanted(ask)
             (vector,) = await self._embedder.embed([text])
             asked = Wanted(text, vector, _scopes(user, ask.project, ask.session), ask.now)
@@ -145,28 +153,32 @@ class Hippocampus:
 
         return await self._in_time(answer)
 
-    async def _written(self) -> None:
-        """Wait until what was stated a moment ago, perhaps in another session, is stored; not for long."""
+    def _time_to_write(self) -> float:
+        """How long a question waits for what was stated a moment ago, perhaps in another session, to be stored."""
+        return min(max(_WRITTEN, self._budget), self._patience() / 2)
+
+    async def _written(self, seconds: float) -> None:
+        """Wait until all that was stated by now is stored, but no longer than that."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._patience() / 2):
+            async with asyncio.timeout(seconds):
                 await self._upkeep.settled()
 
     async def _in_time(
         self, answer: Callable[[OpenStore], Awaitable[list[Recalled]]], *, ends_first: bool = True
     ) -> Recollection:
         """The answer to a turn's question, within the time budget, or none. `ends_first`: it is the last of its turn."""
-        first = self._patient
-        opened = await self._upkeep.tried(self._patience())
+        opened = await self._tried()
         if opened is None:
             self._say_not_open()
             return Recollection((), self._once(self.trouble))
+        patience = self._patience()
         if ends_first:
-            self._patient = False
+            self._is_first_turn = False
         if self._reader.waiting >= _WAITING or (self._late and self._reader.waiting):
             return Recollection((), self._once(self._slow()))
 
         try:
-            async with asyncio.timeout(max(self._opening, self._budget) if first else self._budget):
+            async with asyncio.timeout(patience):
                 rows = await answer(opened)
         except TimeoutError:
             self._late = True
@@ -181,18 +193,33 @@ class Hippocampus:
             self._noticed.clear()
         return Recollection(tuple(rows), self._once(self._upkeep.news))
 
+    async def _tried(self) -> OpenStore | None:
+        """The open store; None if it did not open in time."""
+        began = self._clock.monotonic()
+        opened = await self._upkeep.tried(self._patience())
+        waited = self._clock.monotonic() - began
+        if opened is not None and waited >= _NOTICEABLE:
+            _LOG.info("A turn waited %.1f s for memory to open.", waited)
+        return opened
+
     def _patience(self) -> float:
-        """How long a recall waits for the store to open."""
-        return max(self._opening, self._budget) if self._patient else self._budget
+        """How long a question may wait from now on: what is left of the first turn's time, or else the budget."""
+        if not self._is_first_turn:
+            return self._budget
+
+        now = self._clock.monotonic()
+        if self._first_until is None:
+            self._first_until = now + self._opening
+        return max(self._first_until - now, self._budget)
 
     def _say_not_open(self) -> None:
         """Log, once, that a turn goes on without memory because its store is still being opened."""
-        if self._patient and not self.trouble:
+        if self._is_first_turn and not self.trouble:
             _LOG.info(
                 "Memory was not open after %.0f ms, so a turn began without it. It is there for later ones.",
-                self._patience() * 1000,
+                max(self._opening, self._budget) * 1000,
             )
-        self._patient = False
+        self._is_first_turn = False
 
     def _slow(self) -> str:
         return (

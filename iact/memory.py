@@ -11,6 +11,7 @@ from iact.core.ports import Embedder, Memory, NewStatement
 from iact.core.session.clock import SystemClock
 from iact.core.session.store import SessionStore
 from iact.hippocampus import Hippocampus, OpenAIEmbedder, SwitchFile, WordEmbedder, open_hippocampus
+from iact.hippocampus.memory import ATTENDED, OPENING
 from iact.settings import Settings
 
 USER: Final = "local"
@@ -46,17 +47,21 @@ def switches_of(settings: Settings) -> SwitchFile:
 
 
 @asynccontextmanager
-async def open_memory(settings: Settings, *, user: str = USER) -> AsyncIterator[Hippocampus]:
+async def open_memory(
+    settings: Settings, *, user: str = USER, attended: bool = False
+) -> AsyncIterator[Hippocampus]:
     """Open the memory of a data directory, and catch up from its journals if something is missing.
 
-    `user`: the owner of the journals.
+    `user`: the owner of the journals. `attended`: whether a person waits for the first turn.
     """
+    opening = ATTENDED if attended else OPENING
     async with open_hippocampus(
         settings.data / FOLDER,
         choose_embedder(settings),
         clock=SystemClock(),
         server=settings.chroma_url or "",
         budget=settings.memory_budget,
+        opening=opening,
         journals=lambda: journals(settings.data, user),
         beside=settings.data,
     ) as opened:

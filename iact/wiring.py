@@ -225,7 +225,7 @@ async def open_runtime(
         observe = await stack.enter_async_context(tracing())
         memory = None
         if settings.memory == "on":
-            held = open_memory(settings, user=user)
+            held = open_memory(settings, user=user, attended=attended)
             memory = (await stack.enter_async_context(held)).of(user)
         options = options_of(settings, scope=scope, workspace=workspace, attended=attended)
         options = replace(options, bounds=bound(options.bounds), warm_live=_AHEAD if pool else ())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
-from iact.core.ports import ChangeKind, FileType, Medium, MemoryKind
+from iact.core.ports import ChangeKind, FileType, Medium, MemoryKind, Usage
 from iact.core.records.mark import Since
 
 _T = TypeVar("_T")
@@ -20,6 +20,16 @@ class Tokens:
     cached: int
     completion: int
     estimated: bool = False
+
+    @classmethod
+    def of(cls, usage: Usage) -> Tokens:
+        """The counts of a model call as a record has them."""
+        return cls(
+            prompt=usage.prompt_tokens,
+            cached=usage.cached_tokens,
+            completion=usage.completion_tokens,
+            estimated=usage.estimated,
+        )
 
 
 WaitState: TypeAlias = Literal["limited", "retrying", "stalled", "slot"]

@@ -74,7 +74,8 @@ class Distilling:
     @property
     def is_due(self) -> bool:
         """Whether there is something that a model was not asked about, and has not failed about."""
-        if not self._memory.on or self._failed_after == len(self._live.tree.root.context.chronicle.heard):
+        said = len(self._live.tree.root.context.chronicle.heard)
+        if not self._memory.exists or self._failed_after == said:
             return False
         return distilling.request(self._live.tree) is not None
 
@@ -87,7 +88,7 @@ class Distilling:
         messages = 0
         async with self._one_at_a_time:
             for _ in range(_QUESTIONS):
-                asked = distilling.request(self._live.tree) if self._memory.on else None
+                asked = distilling.request(self._live.tree) if self._memory.is_on() else None
                 distilled = await self._ask(asked) if asked is not None else 0
                 if not distilled:
                     break
@@ -109,7 +110,7 @@ class Distilling:
         unchanged = distilling.distiller(tree) == role and tree.roles[role].model == model
         # Memory can have been switched off and on meanwhile.
         goes_on = tree.root.context.chronicle.distilled == since
-        if not unchanged or not goes_on or self._live.closed or not self._memory.on:
+        if not unchanged or not goes_on or self._live.closed or not self._memory.is_on():
             return 0
 
         distilled = Distill(since=since, until=asked.until, role=role, model=model, usage=usage)
@@ -134,13 +135,7 @@ class Distilling:
 
         if usage is None:
             return text[:_LONGEST], Tokens(prompt=size, cached=0, completion=estimate(text), estimated=True)
-        spent = Tokens(
-            prompt=usage.prompt_tokens,
-            cached=usage.cached_tokens,
-            completion=usage.completion_tokens,
-            estimated=usage.estimated,
-        )
-        return text[:_LONGEST], spent
+        return text[:_LONGEST], Tokens.of(usage)
 
     def _after_a_cut(self, record: Record) -> None:
         """What is cut from the root's history is still in the chronicle, and in the journal. Now is a good time."""

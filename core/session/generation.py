@@ -342,12 +342,7 @@ class RunningReply:
             prompt = self._live.tree.tokens(self.agent, self.prepared.newest)
             written = estimate(self._reasoning.text + self.text)
             return Tokens(prompt=prompt, cached=0, completion=written, estimated=True)
-        return Tokens(
-            prompt=usage.prompt_tokens,
-            cached=usage.cached_tokens,
-            completion=usage.completion_tokens,
-            estimated=usage.estimated,
-        )
+        return Tokens.of(usage)
 
 
 def _shown(reasoning: str) -> str:

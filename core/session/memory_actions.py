@@ -38,7 +38,7 @@ class MemoryActions:
     def remember(self, agent: Agent, pending: Pending, bound: Bound) -> None:
         """Keep a text: it goes to the journal, and memory gets it from there."""
         text = argument_text(bound, "text").strip()
-        if not self._memory.on:
+        if not self._memory.is_on():
             settle(self._live, agent, pending, "incomplete")
         elif not text or len(text) > _KEPT:
             wrong = f"`REMEMBER` takes 1 to {_KEPT} characters, not {len(text)}; keep what matters of it."

@@ -477,9 +477,4 @@ class _Answer:
         if counted is None:
             prompt, completion = estimate(question), estimate(self.text)
             return Tokens(prompt=prompt, cached=0, completion=completion, estimated=True)
-        return Tokens(
-            prompt=counted.prompt_tokens,
-            cached=counted.cached_tokens,
-            completion=counted.completion_tokens,
-            estimated=counted.estimated,
-        )
+        return Tokens.of(counted)

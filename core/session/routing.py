@@ -97,14 +97,7 @@ class Routing:
             return RouteAnswer("", str(error), spent)
         except ModelError as error:
             return RouteAnswer("", str(error), _NOTHING)
-        used = found.usage
-        usage = Tokens(
-            prompt=used.prompt_tokens,
-            cached=used.cached_tokens,
-            completion=used.completion_tokens,
-            estimated=used.estimated,
-        )
-        return RouteAnswer(found.value.model_dump_json(), "", usage)
+        return RouteAnswer(found.value.model_dump_json(), "", Tokens.of(found.usage))
 
 
 def _sum(one: Tokens, other: Tokens) -> Tokens:

@@ -1012,6 +1012,10 @@ class Session:
         await self._memory.choose_standing()
         live, tree = self._live, self._live.tree
         root = self._find("/")
+        files = await self._grounding.listing(tree, root)
+
+        # Nothing is awaited from here to the record: what is checked must still be so when it is recorded.
+        self._find("/")
         given = dict(options)
         role = given.get("model")
         if role is not None and role not in tree.roles:
@@ -1021,7 +1025,6 @@ class Session:
             given["climb"] = 1
         terms = PlanTerms(mode=way, options=given, thinks=thinks, chosen=why, first=first)
         history = (self._services.experience.rates() or None) if way == "profile" else None
-        files = await self._grounding.listing(tree, root)
         path = free_path(tree, "/", name)
         live.record(Spawn(caller="/", plan=terms, history=history, files=files), path)
         tokens = budget.share(tree, root, tree.agents[path], waits=True)

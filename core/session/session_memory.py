@@ -53,8 +53,9 @@ class SessionMemory:
         self._memory = memory
         self._told: set[str] = set()
         self._waiting: dict[int, list[NewStatement]] = {}
-        self._choosing: asyncio.Future[None] | None = None
-        """The choice of the standing statements, once it has begun."""
+        self._choosing = asyncio.Lock()
+        self._chosen = False
+        """Whether the standing statements were chosen here, if there were any."""
         if memory is not None:
             live.on_applied.append(self._note)
             live.on_durable.append(self._pass_on)
@@ -64,15 +65,15 @@ class SessionMemory:
         """Whether there is a memory at all, switched on or off."""
         return self._memory is not None
 
-    @property
-    def on(self) -> bool:
-        """Whether the session remembers and is told anything."""
-        return self._memory is not None and self._memory.on and self._live.tree.remembers
+    def is_on(self) -> bool:
+        """Whether the session remembers and is told anything: what the journal says, once it has followed the person."""
+        self.follow()
+        return self._memory is not None and self._live.tree.remembers
 
     def follow(self) -> None:
         """Record it if the person has switched memory off or on, here or in another process. What is said meanwhile must
-        not be remembered later, when journals are read again."""
-        switched = self._switched()
+        not be remembered later, when journals are read again, so the journal is what counts."""
+        switched = None if self._live.closed else self._switched()
         if switched is not None:
             self._live.record(switched, "/")
 
@@ -105,21 +106,17 @@ class SessionMemory:
 
     async def choose_standing(self) -> None:
         """Choose and record what all agents of a new session are told. A session that has begun stays as it is."""
-        self.follow()
-        if self._memory is None or not self.on:
-            return
-        if self._choosing is not None:
-            await self._choosing
+        memory = self._memory
+        if memory is None or not self.is_on():
             return
 
-        root = self._live.tree.root
-        if not root.context.fresh or self._live.tree.standing.lines:
-            return
-        self._choosing = asyncio.get_running_loop().create_future()
-        try:
-            await self._record_standing(self._memory, root)
-        finally:
-            self._choosing.set_result(None)
+        # Who comes second waits for the same choice, and makes it if the first was cancelled.
+        async with self._choosing:
+            root = self._live.tree.root
+            begins = root.context.fresh and not self._live.tree.standing.lines
+            if begins and not self._chosen:
+                await self._record_standing(memory, root)
+                self._chosen = True
 
     async def _record_standing(self, memory: Memory, root: Agent) -> None:
         started = self._live.clock.monotonic()
@@ -127,7 +124,7 @@ class SessionMemory:
         found = await memory.standing(ask)
         if found.notice:
             self.tell(found.notice)
-        if found.rows and root.context.fresh and self.on:
+        if found.rows and root.context.fresh and self.is_on():
             took = round((self._live.clock.monotonic() - started) * 1000)
             chosen = Recall(rows=rows_of(found.rows), ms=took, standing=True)
             self._live.record(chosen, "/", body=body_of(found.rows))
@@ -135,8 +132,7 @@ class SessionMemory:
     async def recall(self, agent: Agent, now: datetime) -> None:
         """Record what helps an agent with its next turn, if anything does."""
         memory, tree = self._memory, self._live.tree
-        self.follow()
-        if memory is None or not self.on or tree.roles[agent.model].small:
+        if memory is None or not self.is_on() or tree.roles[agent.model].small:
             return
         await self.choose_standing()
 
@@ -148,7 +144,7 @@ class SessionMemory:
             self.tell(found.notice)
 
         rows = [*goals, *found.rows]
-        if agent.active and self.on and (rows or agent.mail.recalled):
+        if agent.active and self.is_on() and (rows or agent.mail.recalled):
             took = round((self._live.clock.monotonic() - started) * 1000)
             self._live.record(Recall(rows=rows_of(rows), ms=took), agent.path, body=body_of(rows))
 
@@ -201,8 +197,7 @@ class SessionMemory:
         Raises:
             MemoryUnavailable: there is no memory, or it can't answer.
         """
-        self.follow()
-        if self._memory is None or not self.on:
+        if self._memory is None or not self.is_on():
             raise MemoryUnavailable("Memory is off. To switch it on: iact memory on")
         tree = self._live.tree
         rows = await self._memory.search(query, limit=_FOUND, project=project_of(tree), session=tree.session)

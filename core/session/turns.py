@@ -83,7 +83,8 @@ class Turns:
             summary, ended = self._summary
             summary.stop("changed", "")  # the history that it summarizes grows
             await ended.wait()
-        await self._memory.recall(agent, live.clock.now())
+        if not await self._recalls(agent):
+            return
         files = await self._grounding.look(tree, agent)
         if not isinstance(tree.next_step(agent.path), Think):
             return  # it was paused or cancelled while memory was asked
@@ -117,6 +118,15 @@ class Turns:
         full = round(size / room * 100) if self._fills_up(agent, size, room) else 0
         # The lines that are added here have less tokens than a reply's limit keeps free.
         await self._generate(agent, complete(tree, agent, composed, last=last, full=full), size)
+
+    async def _recalls(self, agent: Agent) -> bool:
+        """Ask memory for a turn. Returns whether the turn goes on: it was not cancelled meanwhile."""
+        try:
+            async with self._scheduler.cancellable(agent):
+                await self._memory.recall(agent, self._live.clock.now())
+        except TimeoutError:
+            return False
+        return True
 
     def _fills_up(self, agent: Agent, size: int, room: int) -> bool:
         """Whether an agent should be told now that its context of `size` tokens is filling up."""

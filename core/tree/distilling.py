@@ -159,15 +159,17 @@ def _told(tree: Tree, index: int, message: Heard) -> str:
 
 
 def read(heard: Sequence[Heard], since: int, until: int, answer: str) -> Iterator[Distilled]:
-    """The statements of a model's answer about `heard[since:until]`, the root's messages."""
-    stated = [clause for message in heard[since:] for clause in statements_in(message.own)]
-    withdrawn = [
-        (index, _words(clause.text))
-        for index, message in enumerate(heard)
+    """The statements of a model's answer about `heard[since:until]`, the root's messages.
+
+    Earlier messages are not read again: what they say was remembered, and what they withdraw came before.
+    """
+    stated = [
+        (index, clause, _words(clause.text))
+        for index, message in enumerate(heard[since:], start=since)
         for clause in statements_in(message.own)
-        if clause.withdraws
     ]
-    known = [_words(clause.text) for clause in stated]
+    known = [words for _, _, words in stated]
+    withdrawn = [(index, words) for index, clause, words in stated if clause.withdraws]
     counts: dict[int, int] = {}
     for line in answer.splitlines():
         match = _LINE.match(line)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from iact.core.ports import LONGEST_STATEMENT, StatementKind
@@ -22,6 +23,9 @@ _SHORTEST: Final = 8
 
 _MOST: Final = 12
 """The most statements that one text can make."""
+
+_REMEMBERED: Final = 512
+"""For how many texts the answer is kept: a message is asked about when it is read, and again when it is distilled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Clause:
     """Whether it says that something no longer holds."""
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def statements_in(text: str) -> tuple[Clause, ...]:
     """The statements that a person makes in a message."""
     found = [clause for sentence in _sentences(own_words(text)) for clause in _clauses(sentence)]

@@ -247,3 +247,20 @@ def test_closing_does_not_wait_for_a_store_that_hangs(
         store.gate.set()
 
     asyncio.run(scene())
+
+
+async def test_the_first_turn_has_one_deadline_for_all_of_its_questions(tmp_path: Path) -> None:
+    """Its second question waits for what is left of that, which here is nothing."""
+    store, clock = DictStore(), StandingClock()
+    async with open_hippocampus(
+        tmp_path, WordEmbedder(), clock=clock, budget=0.01, opening=600.0, open_store=opener(store)
+    ) as hippocampus:
+        memory = hippocampus.of("anna")
+        await memory.standing(StandingQuestion(clock.now()))
+        clock.advance(600.0)
+        store.gate.clear()
+        async with asyncio.timeout(60):
+            found = await memory.recall(ask("Choose the mode of the editor."))
+        store.gate.set()
+    assert found.rows == ()
+    assert found.notice.startswith("Memory is slow")

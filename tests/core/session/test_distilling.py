@@ -13,7 +13,9 @@ from iact.core.journal.file import read_journal
 from iact.core.ports import NewStatement, StaticPrompt
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
+from iact.core.tree import distilling
 from iact.core.tree.memory_events import statements_in_journal
+from iact.core.tree.statements import Clause
 from tests.core.session.fakes import Asked, FakeHost, ScriptedModel, replies, runtime
 from tests.core.session.memories import FakeMemory
 
@@ -364,3 +366,37 @@ async def test_a_model_that_is_too_small_is_not_asked(tmp_path: Path) -> None:
         await session.ask(PEANUTS)
         assert not session.can_be_distilled
         assert await session.distil() == 0
+
+
+async def test_what_was_distilled_before_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the cost does not grow with the session."""
+    questions: list[str] = []
+
+    def script(asked: Asked) -> str:
+        if is_asked_to_distil(asked):
+            questions.append(asked.newest)
+            return f"{3 * len(questions) - 2} fact: Le train part à midi."
+        return "Noted."
+
+    read: list[str] = []
+    original = distilling.statements_in
+
+    def noted(text: str) -> tuple[Clause, ...]:
+        read.append(text)
+        return original(text)
+
+    monkeypatch.setattr(distilling, "statements_in", noted)
+    async with runtime(tmp_path, script, memory=FakeMemory()) as opened:
+        session = await opened.open()
+        for first in (True, False):
+            for number in range(3):
+                await session.ask(f"Message {number}, {'first' if first else 'second'} part.")
+            read.clear()
+            assert await session.distil() == 3
+
+    assert "first part" in questions[0]
+    assert "first part" not in questions[1]
+    assert read
+    assert not [text for text in read if "first part" in text]

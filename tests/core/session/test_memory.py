@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from iact.core.journal.file import read_journal
+from iact.core.ports import Recollection, StandingQuestion
 from iact.core.records.record import Record
 from iact.core.session.person import acting
 from iact.core.session.replay import replay
@@ -441,3 +442,59 @@ async def test_only_what_a_person_calls_signs_that_memory_is_switched(tmp_path: 
 
 def no_blobs(sha256: str) -> bytes:
     raise AssertionError(sha256)
+
+
+async def test_a_turn_that_waits_for_memory_can_be_cancelled(tmp_path: Path) -> None:
+    """The next one does not wait for what the first one was asked."""
+    memory = FakeMemory((WISH,), gate=asyncio.Event())
+    async with opened(tmp_path, lambda asked: "Noted.", memory) as it:
+        session = await it.open()
+        await session.say("I prefer tea.")
+        await memory.was_asked.wait()
+        await session.cancel("/")
+        memory.gate = None
+        async with asyncio.timeout(60):
+            reply = await session.ask("I prefer coffee.")
+    assert reply.body == "Noted."
+
+
+async def test_standing_statements_are_chosen_by_the_next_turn_if_the_first_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    class Slow(FakeMemory):
+        async def standing(self, ask: StandingQuestion) -> Recollection:
+            self.was_asked.set()
+            if self.gate is not None:
+                await self.gate.wait()
+            return await super().standing(ask)
+
+    memory = Slow(stands=(WISH,), gate=asyncio.Event())
+    async with opened(tmp_path, lambda asked: "Noted.", memory) as it:
+        session = await it.open()
+        await session.say("I prefer tea.")
+        await memory.was_asked.wait()
+        await session.cancel("/")
+        memory.gate = None
+        async with asyncio.timeout(60):
+            await session.ask("I prefer coffee.")
+        chosen = [one for one in session.records() if one.fields.get("standing")]
+    assert [one.body for one in chosen] == [WISH.line]
+
+
+async def test_what_the_journal_says_of_memory_is_what_counts_for_an_agent_s_action(tmp_path: Path) -> None:
+    """The person switches it in another process while the agent writes: the record of that comes first."""
+    memory = FakeMemory()
+
+    def script(asked: Asked) -> str:
+        memory.on = False
+        return "```REMEMBER\nThe office closes at six.\n```" if asked.turn == 1 else "Done."
+
+    async with opened(tmp_path, script, memory) as it:
+        session = await it.open()
+        await session.ask("Keep what matters.")
+        records = list(session.records())
+    (kept,) = [one for one in records if one.fields.get("function") == "REMEMBER"]
+    (switched,) = [one for one in records if one.fields.get("op") == "memory"]
+    assert kept.fields["status"] == "incomplete"
+    assert switched.n < kept.n
+    assert memory.kept == []
