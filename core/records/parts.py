@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 
 from iact.core.ports import ChangeKind, FileType, Medium, MemoryKind, Usage
 from iact.core.records.mark import Since
@@ -22,7 +22,7 @@ class Tokens:
     estimated: bool = False
 
     @classmethod
-    def of(cls, usage: Usage) -> Tokens:
+    def of(cls, usage: Usage) -> Self:
         """The counts of a model call as a record has them."""
         return cls(
             prompt=usage.prompt_tokens,

@@ -75,6 +75,7 @@ from iact.core.session.slots import SessionSlots
 from iact.core.session.status_watch import SessionStatuses, StatusWatcher
 from iact.core.session.store import SearchResult, SessionStore
 from iact.core.session.templates import Templates
+from iact.core.session.undistilled import UndistilledSessions
 from iact.core.session.unneeded import UnneededSessions
 from iact.core.tree import module_states
 from iact.core.tree.apply import read_tree
@@ -86,6 +87,9 @@ _ROOM: Final = 64 * 1024
 """How many bytes must be writable before a session that stopped for lack of space goes on."""
 _RESTED: Final = 600.0
 """Seconds without a record after which a session counts as ended, and is distilled."""
+
+_LEFT: Final = 20
+"""How many sessions that were closed too early are distilled at a time."""
 
 _TENDING: Final = 3600.0
 """Seconds between two runs of tidying up."""
@@ -198,6 +202,7 @@ class Runtime:
         self._unneeded = UnneededSessions()
         self._opening = asyncio.Lock()
         self._slots = SessionSlots(limits, self._open) if limits is not None else None
+        self._undistilled = UndistilledSessions(data)
 
     async def __aenter__(self) -> Runtime:
         await self._group.__aenter__()
@@ -222,6 +227,7 @@ class Runtime:
             task.cancel()
         try:
             for session in list(self._open.values()):
+                await self._note_undistilled(session)
                 with contextlib.suppress(IactError):
                     await session.close()
                 if self.store.others is not None:
@@ -453,6 +459,7 @@ class Runtime:
         """Close one session."""
         session = self._open.pop(session_id, None)
         if session is not None:
+            await self._note_undistilled(session)
             try:
                 await session.close()
             finally:
@@ -569,6 +576,35 @@ class Runtime:
             if not was_open:
                 await self.close_unless(session_id, lambda session: session.needed)
 
+    async def _note_undistilled(self, session: Session) -> None:
+        """Leave word of a session that is closed before a model was asked about what was said in it here."""
+        heard = session.state.root.context.chronicle.heard
+        is_news = bool(heard) and heard[-1].read > session.read
+        # Where several hosts share the sessions, another one may have it next.
+        if is_news and self.store.others is None and session.failure is None and session.can_be_distilled:
+            await asyncio.to_thread(self._undistilled.add, session.id)
+
+    async def distil_left(self, most: int) -> int:
+        """Distil at most so many sessions that were closed a while ago before that was done. Returns how many were.
+
+        It is for the background: one that can't be distilled is left out, and tried again at most twice.
+        """
+        if self.memory is None:
+            return 0
+        names = await asyncio.to_thread(self._undistilled.names, _RESTED, self._clock.now())
+        ended = [name for name in names if not self.is_open(name)]
+        done = 0
+        for session_id in ended[:most]:
+            await asyncio.to_thread(self._undistilled.begin, session_id)
+            try:
+                await self.distil(session_id)
+            except IactError as error:
+                _LOG.info("Session %s was not distilled: %s", session_id, error)
+                continue
+            await asyncio.to_thread(self._undistilled.remove, session_id)
+            done += 1
+        return done
+
     async def distil_each(self, sessions: Sequence[str]) -> DistilOutcome:
         """Distil these sessions one after another, as `distil`. One that can't be is left out, and the others go on."""
         messages = 0
@@ -581,13 +617,15 @@ class Runtime:
         return DistilOutcome(messages, left_out)
 
     async def _distil_rested(self) -> None:
-        """Distil open sessions in which nothing was said for a while: they may have ended. One after another."""
+        """Distil sessions that were closed too early, and open ones in which nothing was said for a while: they may have
+        ended. One after another."""
         while True:
             await self._clock.sleep(_RESTED)
             for session in list(self._open.values()):
                 has_rested = session.at_rest and session.seconds_since_last(self._clock.now()) >= _RESTED
                 if has_rested and session.can_be_distilled:
                     await session.distil_in_background()
+            await self.distil_left(_LEFT)
 
     async def _keep_tidy(self) -> None:
         while True:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import logging
 import mimetypes
 import sys
 from collections.abc import Mapping, Sequence
@@ -29,12 +31,15 @@ from iact.core.session.models import by_a_small_model
 from iact.core.session.progress import progress_line
 from iact.core.session.question_text import about, told
 from iact.core.session.questions import OpenQuestions, Undecided, is_question, undecided_since
+from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.session.text import looks_like_action
 from iact.core.session.watch import Lagging
 from iact.run_server import serve_run
 from iact.settings import Settings
 from iact.wiring import open_runtime
+
+_LOG: Final = logging.getLogger(__name__)
 
 Detail: TypeAlias = Literal["quiet", "usual", "verbose"]
 """How much is printed beside the answer."""
@@ -146,6 +151,7 @@ async def _run(
                 show_progress(session, asking, waits, since=session.read, screen=screen)
             )
             controls = group.create_task(serve_run(settings, runtime, session))
+            distilling = group.create_task(_distil_beside(runtime, session))
             try:
                 with asking.listening():
                     if add_tokens or add_money:
@@ -159,6 +165,7 @@ async def _run(
             finally:
                 progress.cancel()
                 controls.cancel()
+                distilling.cancel()
         decided = undecided_since(session.records(), since)
         undecided.tell(decided)
         if reply is None:
@@ -200,6 +207,23 @@ async def _run(
         if reply.content.status != "ok":
             print(f"iact: {reply.body if as_json else why_not}", file=sys.stderr)
         return ending.EXIT[outcome]
+
+
+async def _distil_beside(runtime: Runtime, session: Session) -> None:
+    """Distil one session that an earlier run left, while a model answers in this one.
+
+    A run ends as soon as there is its answer, so it leaves its own session to the next one. This begins when the model
+    has begun to answer, which it must not delay, and is broken off when the run ends.
+    """
+    with contextlib.suppress(Lagging):
+        async with session.watch() as events:
+            async for event in events:
+                if isinstance(event, Delta):
+                    break
+    try:
+        await runtime.distil_left(1)
+    except Exception:  # a bug of ours here must not end the run
+        _LOG.exception("An earlier session could not be distilled.")
 
 
 HELD: Final = 3

@@ -183,3 +183,23 @@ def test_where_memory_is_off_the_page_says_so() -> None:
             await expect(status).to_contain_text("emory is off")
 
     run(test)
+
+
+def test_a_model_looks_through_the_session_that_is_shown() -> None:
+    memory = Shelf((CHEESE,))
+
+    async def test() -> None:
+        async with browsing(FakeRuntime(FakeSession("s"), memory=memory)) as scene:
+            page = await scene.page("s")
+            await page.keyboard.press("Alt+Shift+F")
+            dialog = page.get_by_role("dialog", name="Memory")
+            look = dialog.get_by_role("button", name="Look through this session")
+            await look.click()
+            await expect(dialog.get_by_role("status")).to_have_text("A model was asked about 1 message.")
+            await expect(look).to_be_enabled()
+            await dialog.get_by_role("checkbox", name="In this session, too").uncheck()
+            await page.keyboard.press("Escape")
+            await page.keyboard.press("Alt+Shift+F")
+            await expect(look).to_be_hidden()
+
+    run(test)

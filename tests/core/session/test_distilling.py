@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -400,3 +401,70 @@ async def test_what_was_distilled_before_is_not_read_again(
     assert "first part" not in questions[1]
     assert read
     assert not [text for text in read if "first part" in text]
+
+
+def let_rest(data: Path) -> list[str]:
+    """Let all sessions that were closed too early be so for a long time. Returns their names."""
+    noted = sorted((data / "undistilled").iterdir()) if (data / "undistilled").is_dir() else []
+    for path in noted:
+        os.utime(path, (0, 0))
+    return [path.name for path in noted]
+
+
+async def test_what_a_program_that_ends_has_no_time_for_is_left_to_the_next(tmp_path: Path) -> None:
+    def script(asked: Asked) -> str:
+        return "1 preference: Je suis allergique aux arachides." if is_asked_to_distil(asked) else "Noted."
+
+    async with runtime(tmp_path, script, memory=FakeMemory()) as opened:
+        session = await opened.open()
+        await session.ask(PEANUTS)
+        path = session.journal
+
+    memory = FakeMemory()
+    async with runtime(tmp_path, script, memory=memory) as opened:
+        assert await opened.distil_left(5) == 0  # its person may go on with it at any moment
+        assert let_rest(tmp_path) == [session.id]
+        assert await opened.distil_left(5) == 1
+        assert not opened.is_open(session.id)
+    assert [one.text for one in memory.kept] == ["Je suis allergique aux arachides."]
+    assert let_rest(tmp_path) == []
+    replay(path, verify=True)
+
+
+async def test_a_session_that_can_t_be_distilled_is_tried_three_times(tmp_path: Path) -> None:
+    asked_of: list[str] = []
+
+    def script(asked: Asked) -> str:
+        if is_asked_to_distil(asked):
+            asked_of.append(asked.newest)
+            raise ModelUnreachable("Nobody is there.")
+        return "Noted."
+
+    async with runtime(tmp_path, script, memory=FakeMemory()) as opened:
+        session = await opened.open()
+        await session.ask(PEANUTS)
+        await session.ask("Nothing is left of a session without news.")
+
+    for _ in range(5):
+        async with runtime(tmp_path, script, memory=FakeMemory()) as opened:
+            let_rest(tmp_path)
+            assert await opened.distil_left(5) == 0
+    assert len(asked_of) == 3
+
+
+async def test_a_session_that_was_distilled_or_deleted_is_not_left_to_anybody(tmp_path: Path) -> None:
+    def script(asked: Asked) -> str:
+        return "none" if is_asked_to_distil(asked) else "Noted."
+
+    async with runtime(tmp_path, script, memory=FakeMemory()) as opened:
+        done, gone = await opened.open(), await opened.open()
+        for session in (done, gone):
+            await session.ask(PEANUTS)
+        await done.distil()
+        await opened.close(done.id)
+        await opened.delete([gone.id])
+        assert let_rest(tmp_path) == [gone.id]
+        for _ in range(3):
+            assert await opened.distil_left(5) == 0
+            let_rest(tmp_path)
+    assert let_rest(tmp_path) == []

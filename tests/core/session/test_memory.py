@@ -478,7 +478,7 @@ async def test_standing_statements_are_chosen_by_the_next_turn_if_the_first_is_c
         async with asyncio.timeout(60):
             await session.ask("I prefer coffee.")
         chosen = [one for one in session.records() if one.fields.get("standing")]
-    assert [one.body for one in chosen] == [WISH.line]
+    assert [one.body for one in chosen] == [f"- {WISH.line}"]
 
 
 async def test_what_the_journal_says_of_memory_is_what_counts_for_an_agent_s_action(tmp_path: Path) -> None:
@@ -487,7 +487,7 @@ async def test_what_the_journal_says_of_memory_is_what_counts_for_an_agent_s_act
 
     def script(asked: Asked) -> str:
         memory.on = False
-        return "```REMEMBER\nThe office closes at six.\n```" if asked.turn == 1 else "Done."
+        return "```REMEMBER\nThe office closes at six.\n```" if asked.turn == 0 else "Done."
 
     async with opened(tmp_path, script, memory) as it:
         session = await it.open()

@@ -2,7 +2,8 @@
 
 import { el, part, setText, twice } from "../base/dom.js";
 import { dateTime } from "../base/format.js";
-import { t } from "../base/language.js";
+import { plural, t } from "../base/language.js";
+import { readAddress } from "../sessions/address.js";
 
 /** @typedef {import("../state/wire.d.ts").MemoryRow} Fragment */
 
@@ -29,6 +30,10 @@ export class MemoriesDialog {
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
     this.#on.addEventListener("change", () => this.#switch("memory.switch", this.#on));
     this.#here.addEventListener("change", () => this.#switch("memory.session", this.#here));
+    const distil = el("button", { type: "button", title: t("A model is asked what of this session is worth remembering, in any language.") }, t("Look through this session"));
+    distil.addEventListener("click", () => this.#distil(distil));
+    part("memories-here").after(" ", distil);
+    this.distil = distil;
     twice(/** @type {HTMLButtonElement} */ (part("memories-forget-all")), t("Forget everything"), t("Forget it for good?"), () => this.#forgetAll());
   }
 
@@ -50,6 +55,7 @@ export class MemoriesDialog {
       this.#on.checked = on;
       part("memories-here").hidden = session_on === null;
       this.#here.checked = session_on === true;
+      this.distil.hidden = !on || session_on !== true;
       setText(this.#news, on ? found(query, results.length) : OFF);
     } catch (error) {
       this.#list.replaceChildren();
@@ -100,6 +106,23 @@ export class MemoriesDialog {
     if (!this.#on.checked) return OFF;
     const isOnHere = part("memories-here").hidden || this.#here.checked;
     return isOnHere ? t("Memory is on.") : t("Memory is on, but not in this session: here nothing is remembered, and agents are told nothing.");
+  }
+
+  /** @param {HTMLButtonElement} button */
+  async #distil(button) {
+    const { session } = readAddress();
+    if (session === null) return;
+    button.disabled = true;
+    setText(this.#news, t("A model is being asked …"));
+    try {
+      const { count, left_out } = await this.request("memory.distil", { sessions: [session] });
+      await this.#search();
+      setText(this.#news, left_out[session] ?? looked(count));
+    } catch (error) {
+      this.#say(error);
+    } finally {
+      button.disabled = false;
+    }
   }
 
   async #forgetAll() {
@@ -184,6 +207,12 @@ const OFF = t("Memory is off: nothing is remembered, and agents are told nothing
 function found(query, count) {
   if (!query) return count ? t("Newest memories first.") : t("Nothing is remembered yet.");
   return count ? t("{count} found, best first.", { count }) : t("Memory holds nothing about that.");
+}
+
+/** What came of looking through a session. @param {number} count of messages */
+function looked(count) {
+  if (!count) return t("There was nothing new to ask a model about.");
+  return plural(count, "A model was asked about 1 message.", "A model was asked about {count} messages.");
 }
 
 /** Where it holds, if that is not everywhere. @param {Fragment} one */
