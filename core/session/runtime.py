@@ -227,9 +227,9 @@ class Runtime:
             task.cancel()
         try:
             for session in list(self._open.values()):
-                await self._note_undistilled(session)
                 with contextlib.suppress(IactError):
                     await session.close()
+                await self._note_undistilled(session)
                 if self.store.others is not None:
                     await asyncio.to_thread(self.store.tell, session.id)
         finally:
@@ -459,11 +459,11 @@ class Runtime:
         """Close one session."""
         session = self._open.pop(session_id, None)
         if session is not None:
-            await self._note_undistilled(session)
             try:
                 await session.close()
             finally:
                 self._statuses.leave(session_id)
+            await self._note_undistilled(session)
 
     async def close_unless(self, session_id: str, needed: Callable[[Session], bool]) -> None:
         """Close an open session that is not needed, before anyone else can open it."""
@@ -577,7 +577,7 @@ class Runtime:
                 await self.close_unless(session_id, lambda session: session.needed)
 
     async def _note_undistilled(self, session: Session) -> None:
-        """Leave word of a session that is closed before a model was asked about what was said in it here."""
+        """Leave word of a session that was closed before a model was asked about what was said in it here."""
         heard = session.state.root.context.chronicle.heard
         is_news = bool(heard) and heard[-1].read > session.read
         # Where several hosts share the sessions, another one may have it next.
