@@ -14,9 +14,8 @@ from iact.core.journal.file import read_journal
 from iact.core.ports import NewStatement, StaticPrompt
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
-from iact.core.tree import distilling
 from iact.core.tree.memory_events import statements_in_journal
-from iact.core.tree.statements import Clause
+from iact.core.tree.statements import Clause, statements_in
 from tests.core.session.fakes import Asked, FakeHost, ScriptedModel, replies, runtime
 from tests.core.session.memories import FakeMemory
 
@@ -382,13 +381,12 @@ async def test_what_was_distilled_before_is_not_read_again(
         return "Noted."
 
     read: list[str] = []
-    original = distilling.statements_in
 
     def noted(text: str) -> tuple[Clause, ...]:
         read.append(text)
-        return original(text)
+        return statements_in(text)
 
-    monkeypatch.setattr(distilling, "statements_in", noted)
+    monkeypatch.setattr("iact.core.tree.distilling.statements_in", noted)
     async with runtime(tmp_path, script, memory=FakeMemory()) as opened:
         session = await opened.open()
         for first in (True, False):
