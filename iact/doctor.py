@@ -64,12 +64,13 @@ def checks(settings: Settings, *, fix: bool = False) -> list[Check]:
 
     `fix`: remove what processes left that are gone.
     """
+    engine = _engine()
     looks: list[Callable[[], Check]] = [
         _python,
         kernel,
-        _engine,
-        _isolation,
-        _image,
+        lambda: engine,
+        lambda: _isolation(engine),
+        lambda: _image(engine),
         _bubblewrap,
         namespaces,
         lambda: _model(settings),
@@ -246,26 +247,28 @@ def _engine() -> Check:
     return Check("engine", True, f"Docker {version['Version']}, API {version['ApiVersion']}")
 
 
-def _isolation() -> Check:
+def _isolation(engine: Check) -> Check:
     """How well the engine itself isolates containers. The sandbox's containers are confined in any case."""
+    unknown = Check(
+        "isolation", False, "No Docker engine answers, so its isolation can't be checked.", "fix engine first"
+    )
+    if not engine.ok:
+        return unknown
+
     try:
         with closing(connect(timeout=10)) as client:
-            engine = client.info()
+            info = client.info()
     except (SandboxUnavailable, *EngineFailure):
-        return Check(
-            "isolation",
-            False,
-            "No Docker engine answers, so its isolation can't be checked.",
-            "fix engine first",
-        )
-    options = [str(option) for option in engine.get("SecurityOptions") or ()]
-    used = isolation.of(engine)
+        return unknown
+
+    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    used = isolation.of(info)
     mapped = f"no, user {used.mapped.first}" if used.mapped else "yes"
     root = used.root(ours=os.geteuid() == 0)
     detail = (
         f"system calls filtered: {_yes('seccomp' in part for part in options)}; "
         f"root in the container is root outside: {mapped}; "
-        f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(engine)}; "
+        f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(info)}; "
         f"a shell in a workshop is real root, with apt: {'yes' if root else f'no, {_ROOT}'}"
     )
     ok = any("seccomp" in part for part in options)
@@ -276,22 +279,27 @@ def _yes(found: Iterable[bool]) -> str:
     return "yes" if any(found) else "no"
 
 
-def _image() -> Check:
+def _image(engine: Check) -> Check:
     remedy = "iact image build"
+    unknown = Check(
+        "image",
+        False,
+        "No Docker engine answers, so the sandbox's base image can't be checked.",
+        "fix engine first",
+    )
+    if not engine.ok:
+        return unknown
+
     try:
         with closing(connect(timeout=10)) as client:
             found = image.find(client)
     except SandboxUnavailable:
-        return Check(
-            "image",
-            False,
-            "No Docker engine answers, so the sandbox's base image can't be checked.",
-            "fix engine first",
-        )
+        return unknown
     except EngineFailure as error:
         return Check(
             "image", False, f"The Docker engine can't list its images: {error}.", "restart the Docker engine"
         )
+
     if found is None:
         return Check(
             "image", False, "The sandbox's base image is not built yet (the first tool call does it).", remedy

@@ -650,6 +650,8 @@ class Runtime:
     def _create(self, intent: float | str, scope: str, workspace: Path | None, *, memory: bool) -> Live:
         policy = self._policy(scope)
         granted = level(intent, dict(policy.levels))
+        if workspace is not None and workspace.is_file():
+            raise UsageError(f"{workspace} is a file; give the directory to work in.")
         if workspace is not None and not workspace.is_dir():
             raise UsageError(f"There is no directory {workspace} to work in.")
         if workspace is not None:

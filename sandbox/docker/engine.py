@@ -10,7 +10,7 @@ import socket
 
 import docker
 from docker.errors import DockerException
-from requests.exceptions import RequestException
+from requests.exceptions import RequestException, Timeout
 
 from iact.core.errors import SandboxUnavailable
 from iact.sandbox.threads import MOST
@@ -23,11 +23,19 @@ NO_RIGHTS = (
     "The Docker engine refuses this user, so tools can't run; "
     'run `sudo usermod -aG docker "$USER"` and log in again.'
 )
+SILENT = (
+    "The Docker engine takes connections but does not answer, so tools can't run; restart it with "
+    "`sudo systemctl restart docker` or `sudo service docker restart`."
+)
 
 DEFAULT = "/var/run/docker.sock"
 
 EngineFailure = (DockerException, RequestException)
 """The exceptions of the engine's client: its own, and those of the HTTP library below it."""
+
+
+_ANSWERS_WITHIN = 10
+"""Seconds in which an engine must answer the first request. It needs milliseconds."""
 
 
 def connect(timeout: int = 60) -> docker.DockerClient:
@@ -37,10 +45,24 @@ def connect(timeout: int = 60) -> docker.DockerClient:
         SandboxUnavailable: no engine answers, or it refuses us.
     """
     knock()
+    first = min(timeout, _ANSWERS_WITHIN)
     try:
-        return docker.DockerClient.from_env(version="auto", timeout=timeout, max_pool_size=MOST)
+        client = docker.DockerClient.from_env(version="auto", timeout=first, max_pool_size=MOST)
     except EngineFailure as error:
-        raise SandboxUnavailable(NO_ENGINE) from error
+        raise SandboxUnavailable(advice(error)) from error
+
+    client.api.timeout = timeout
+    return client
+
+
+def advice(error: BaseException) -> str:
+    """What a person is told about an engine that failed with `error`: whether there is none, or one that hangs."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, Timeout):
+            return SILENT
+        cause = cause.__cause__ or cause.__context__
+    return NO_ENGINE
 
 
 def knock() -> None:
@@ -61,5 +83,7 @@ def knock() -> None:
             connection.connect(host.removeprefix("unix://"))
     except PermissionError as error:
         raise SandboxUnavailable(NO_RIGHTS) from error
+    except TimeoutError as error:
+        raise SandboxUnavailable(SILENT) from error
     except OSError as error:
         raise SandboxUnavailable(NO_ENGINE) from error

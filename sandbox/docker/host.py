@@ -25,7 +25,7 @@ from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.sandbox import limits, owner, socket_folder
 from iact.sandbox.catalogue import CatalogueModule
 from iact.sandbox.docker import image, isolation, options, user_image
-from iact.sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
+from iact.sandbox.docker.engine import EngineFailure, advice, connect, knock
 from iact.sandbox.docker.layer import ImageLayers, LayerWatch
 from iact.sandbox.docker.lease import Lease, held_by, take, take_input
 from iact.sandbox.docker.reaper import reap
@@ -478,4 +478,4 @@ def _engine_failed(error: Exception) -> SandboxUnavailable:
         return SandboxUnavailable(
             f"The Docker engine could not start the container ({text}); run `iact doctor`."
         )
-    return SandboxUnavailable(NO_ENGINE)
+    return SandboxUnavailable(advice(error))

@@ -424,6 +424,7 @@ _USAGE: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
     "a session that is a path": (("run", "--session", "../data", "Hi."), {}, "There is no session '../data'. List the sessions with: iact session list."),
     "empty task": (("run", " "), {}, "The task is empty."),
     "unknown scope": (("run", "--scope", "moon", "Hi."), {}, "There is no scope 'moon'; there are default."),
+    "a file as workspace": (("run", "--workspace", "/etc/passwd", "Hi."), {}, "/etc/passwd is a file; give the directory to work in."),
     "no such workspace": (("run", "--workspace", "/nonexistent", "Hi."), {}, "There is no directory /nonexistent to work in."),
     "no model's name": (("run", "Hi."), {"IACT_MODEL": ""}, "set IACT_MODEL to the name of one of its models."),
     "no http": (("run", "Hi."), {"OPENAI_BASE_URL": "ftp://example.org"}, "OPENAI_BASE_URL must be an http or https address"),

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from iact import doctor
+from iact.core.errors import SandboxUnavailable
+from iact.sandbox.docker import engine as engine_connection
 from iact.settings import Settings
 from iact.setup import __main__ as setup
 from iact.setup import engine, environment, packages
@@ -202,3 +204,20 @@ def test_setup_starts_without_any_package() -> None:
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_an_engine_that_hangs_is_told_apart_from_one_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_connection, "_ANSWERS_WITHIN", 1)
+    place = tmp_path / "engine.sock"
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(place))
+        deaf.listen()
+        with pytest.raises(SandboxUnavailable, match=r"takes connections but does not answer.*restart"):
+            engine_connection.connect()
+        found = {check.check: check for check in doctor.checks(Settings(data=tmp_path))}
+    assert "takes connections but does not answer" in found["engine"].detail
+    assert "restart docker" in found["engine"].remedy
+    assert not found["isolation"].ok
