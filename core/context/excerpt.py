@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 
 from iact.core.language import labels
 from iact.core.language.variables import Value
+from iact.core.recent import Recent
 
 AT_ONCE: Final = 6_000
 """The characters that a notice proposes to read at once, and the least that an agent reads of a result."""
@@ -27,15 +28,50 @@ AT_ONCE: Final = 6_000
 _LINES_AT_ONCE: Final = 100
 """The lines that a notice proposes to read at once."""
 
+_PIECE: Final = 65_536
+"""The characters of a piece in which lines are counted."""
+
 _OPEN: Final = 1 << 62
 """The end of a range that goes to the end, and room for a text of any length."""
 
 _RANGE: Final = re.compile(r"\s*([0-9]{1,18})?\s*([-–:]|\.\.)?\s*([0-9]{1,18})?\s*")
 
 
+READ_AT_ONCE: Final = 262_144
+"""The most bytes of a value that are read where everything else waits for it: a few milliseconds."""
+
+_KEPT: Final = 20_000_000
+"""The characters of long texts that are kept once they were read."""
+
+_READ: Final = Recent[str, tuple[str, str]](_KEPT)
+"""Long texts by the digests of their values: as they are, and as models read them. The session reads a long text in a
+thread first, and the fold finds it here."""
+
+
 def readable(value: Value) -> str:
     """The text of a value as models read it: safe to show, and without the end of its last line."""
-    return labels.clean(value.text()).removesuffix("\n")
+    if value.size <= READ_AT_ONCE:
+        return _readable(value.text())
+    return _read(value)[1]
+
+
+def whole(value: Value) -> str:
+    """The text of a value as it is."""
+    if value.size <= READ_AT_ONCE:
+        return value.text()
+    return _read(value)[0]
+
+
+def _read(value: Value) -> tuple[str, str]:
+    def read() -> tuple[str, str]:
+        text = value.text()
+        return text, _readable(text)
+
+    return _READ.get(value.sha256, value.size, read)
+
+
+def _readable(text: str) -> str:
+    return labels.clean(text).removesuffix("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,22 +205,23 @@ def select(text: str, lines: str = "", characters: str = "") -> Selection | str:
 
     Returns what is wrong, as the end of a sentence, if a range can't be read, or if nothing stands where it points.
     """
-    every = text.split("\n")
+    count = text.count("\n") + 1
     if not lines and not characters:
-        return Selection(text, "", of=len(every))
+        return Selection(text, "", of=count)
 
-    wanted_lines = _range(lines, "lines") if lines else Range(1, len(every))
+    wanted_lines = _range(lines, "lines") if lines else Range(1, count)
     if isinstance(wanted_lines, str):
         return wanted_lines
-    taken = wanted_lines.up_to(len(every))
+    taken = wanted_lines.up_to(count)
     if taken is None:
-        return f"it has {len(every):,} lines, so there is nothing at lines={lines.strip()}"
+        return f"it has {count:,} lines, so there is nothing at lines={lines.strip()}"
 
-    within = "\n".join(every[taken.first - 1 : taken.last])
-    title = f" lines={taken} of {len(every):,}" if lines else ""
-    beyond = _beyond(wanted_lines, len(every), "lines")
+    end = _begin_of_line(text, taken.last + 1) - 1 if taken.last < count else len(text)
+    within = text[_begin_of_line(text, taken.first) : end]
+    title = f" lines={taken} of {count:,}" if lines else ""
+    beyond = _beyond(wanted_lines, count, "lines")
     if not characters:
-        return Selection(within, title, f"lines={taken} ", taken.first, len(every), beyond=beyond)
+        return Selection(within, title, f"lines={taken} ", taken.first, count, beyond=beyond)
 
     chosen = f"lines={taken} " if lines else ""
     wanted_characters = _range(characters, "chars")
@@ -206,6 +243,18 @@ def select(text: str, lines: str = "", characters: str = "") -> Selection | str:
         by_lines=False,
         beyond=beyond,
     )
+
+
+def _begin_of_line(text: str, number: int) -> int:
+    """Where a line begins, counted from 1. A text of millions of lines is counted in pieces, and not taken apart."""
+    begin, passed = 0, 0
+    while passed + (in_piece := text.count("\n", begin, begin + _PIECE)) < number - 1:
+        begin += _PIECE
+        passed += in_piece
+
+    for _ in range(number - 1 - passed):
+        begin = text.index("\n", begin) + 1
+    return begin
 
 
 def beginning(selected: Selection, room: int, variable: str) -> str:

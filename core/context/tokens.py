@@ -21,6 +21,9 @@ MESSAGE_OVERHEAD: Final = 5
 PART_TOKENS: Final = 1100
 """Tokens of an image or a sound. Models count 85 to 1,600 for an image, by its size, which the core does not read."""
 
+CHARACTERS_PER_TOKEN: Final = 16
+"""Characters to a token, at most. A reply that is longer than its limit in tokens allows is ended."""
+
 _PROSE: Final = (string.ascii_letters + " ").encode()
 _ASCII: Final = bytes(range(128))
 _PROSE_PER_TOKEN: Final = 3.6  # English has 4 to 4.5 characters per token, identifiers and German less

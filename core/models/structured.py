@@ -16,7 +16,7 @@ from typing import Final, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
-from iact.core.context.tokens import estimated_usage
+from iact.core.context.tokens import CHARACTERS_PER_TOKEN, estimated_usage
 from iact.core.errors import ModelGarbled, ModelRefused, StructuredFailed
 from iact.core.models.failures import ContextTooLong
 from iact.core.objects import objects
@@ -39,6 +39,8 @@ Form = Literal["schema", "function", "json", "text"]
 
 FORMS: Final[tuple[Form, ...]] = ("schema", "function", "json", "text")
 _STEPS: Final[dict[Form, Step]] = {"schema": "native", "function": "native", "json": "json", "text": "text"}
+_MOST_TOKENS: Final = 32_768
+"""The tokens of an answer of which no other bound is known."""
 _PATIENCE: Final = 3
 _REPEATED: Final = 4000
 _NAMED: Final = 3
@@ -154,6 +156,7 @@ class _Asking(Generic[T]):
         self._schema = schema_of(shape)
         self._messages = _instructed(messages, self._schema)
         self._max_tokens = max_tokens
+        self._longest = (max_tokens or _MOST_TOKENS) * CHARACTERS_PER_TOKEN
         self._usage = Usage()
 
     async def run(self) -> Structured[T]:
@@ -214,7 +217,11 @@ class _Asking(Generic[T]):
                     self._tell(event)
                     match event:
                         case TextDelta(piece):
-                            text += piece
+                            room = self._longest - len(text)
+                            text += piece[:room]
+                            if len(piece) > room:
+                                cut = True  # its endpoint ignores the limit
+                                break
                         case StreamRestart() | StreamRecast():
                             text = ""
                         case UsageReport(reported):

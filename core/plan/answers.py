@@ -11,16 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from iact.core.objects import objects
-from iact.core.plan.forms import read_data, read_step
+from iact.core.plan.forms import MAX_BYTES, READ_AT_ONCE, read_data, read_step
 from iact.core.plan.model import PlanError, PlanNode
 from iact.core.plan.protocol import QuestionKind
 from iact.core.plan.verdict import GoalJudgement, JudgementKind
 from iact.core.ports import JSON
+from iact.core.recent import Recent
 
 VerdictKind = Literal["continue", "conclude", "replan"]
 
@@ -262,8 +264,18 @@ _SAID: Final = 500
 """The most characters of a diagnosis's sentence that are kept."""
 
 
+_EXTRACTED: Final = Recent[str, dict[str, JSON]](MAX_BYTES)
+"""The mappings in long replies, which the session looks for in a thread before they are read here."""
+
+
 def extract(text: str) -> dict[str, JSON]:
     """Return the mapping that a reply holds; {} if none can be found."""
+    if len(text) <= READ_AT_ONCE:
+        return _extract(text)
+    return dict(_EXTRACTED.get(text, len(text), partial(_extract, text)))
+
+
+def _extract(text: str) -> dict[str, JSON]:
     found = None if _YAML.search(text) else next((one for one in objects(text) if one), None)
     if found is not None:
         return found

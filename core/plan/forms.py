@@ -34,11 +34,14 @@ from iact.core.plan.model import (
     PlanVersion,
     Ref,
     make_plan,
+    size_fault,
 )
 from iact.core.ports import JSON
+from iact.core.recent import Recent
 
 MAX_BYTES: Final = 1 << 20
-MAX_STEPS: Final = 20_000
+MAX_STEPS: Final = 1_000
+"""The most steps that are looked at one by one. Far fewer can run; more take longer than a session can stand still."""
 MAX_DEPTH: Final = 100
 """The deepest nesting of lists and mappings in a plan's text."""
 MAX_ID: Final = 64
@@ -137,7 +140,7 @@ class StepForm(_Form):
 class PlanForm(_Form):
     goal: str = ""
     constraints: tuple[str, ...] = ()
-    steps: tuple[StepForm, ...] = Field((), max_length=MAX_STEPS)
+    steps: tuple[StepForm, ...] = ()
     contract: ContractForm | None = None
 
     @field_validator("constraints", mode="before")
@@ -237,6 +240,14 @@ def _sentence_of(item: JSON) -> JSON:
     return f"{key}: {value}" if is_sentence else item
 
 
+READ_AT_ONCE: Final = 16_384
+"""The most characters of a plan's text that are read where everything else waits for it: some milliseconds."""
+
+_READ: Final = Recent[tuple[str, bool], "PlanForm | str"](2 * MAX_BYTES)
+"""What long texts were read as: a form, or what is wrong with it. The session reads a long text in a thread first, and
+the fold finds it here."""
+
+
 def read_form(text: str, *, exact: bool = False) -> PlanForm:
     """Read the body of a `PLAN` action, or a plan file.
 
@@ -246,6 +257,22 @@ def read_form(text: str, *, exact: bool = False) -> PlanForm:
     Raises:
         PlanError: names the place that is wrong.
     """
+    if not READ_AT_ONCE < len(text) <= MAX_BYTES:
+        return _read_form(text, exact)
+
+    def read() -> PlanForm | str:
+        try:
+            return _read_form(text, exact)
+        except PlanError as error:
+            return str(error)
+
+    form = _READ.get((text, exact), len(text), read)
+    if isinstance(form, str):
+        raise PlanError(form)
+    return form
+
+
+def _read_form(text: str, exact: bool) -> PlanForm:
     data = read_data(text) if exact else read_written(text)
     constraints = data.get("constraints") if isinstance(data, dict) else None
     if isinstance(data, dict) and isinstance(constraints, list) and not exact:
@@ -256,6 +283,9 @@ def read_form(text: str, *, exact: bool = False) -> PlanForm:
         data = {"steps": [data]}
     if not isinstance(data, dict):
         raise PlanError("a plan is a mapping with `goal` and, if you write them yourself, `steps`")
+    steps = data.get("steps")
+    if isinstance(steps, list) and len(steps) > MAX_STEPS:
+        raise PlanError(size_fault(len(steps)))
     try:
         form = PlanForm.model_validate(data)
     except ValidationError as error:

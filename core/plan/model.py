@@ -27,11 +27,19 @@ Join = Literal["all_of", "any_of"]
 WINNER: Final = "*"
 """Stands for the step of a ref: whichever candidate won this node's `any_of` join."""
 
+MAX_NODES: Final = 256
+"""The most steps that a plan may have, over all of its versions."""
+
 _EMPTY: Final[Mapping[str, JSON]] = MappingProxyType({})
 
 
 class PlanError(UsageError):
     """A plan that can't run; the sentence names the place. `fatal`: no part of it can be kept."""
+
+
+def size_fault(steps: int, most: int = MAX_NODES) -> str:
+    """Say that a plan has too many steps."""
+    return f"The plan has {steps} steps, at most {most} are allowed; merge some."
 
 
 @dataclass(frozen=True, slots=True)

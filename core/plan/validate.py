@@ -17,11 +17,18 @@ from typing import Final
 import jsonschema
 
 from iact.core.plan.contracts import well_formed
-from iact.core.plan.model import NO_ERROR, WINNER, WORK, PlanError, PlanGraph, PlanNode
+from iact.core.plan.model import (
+    MAX_NODES,
+    NO_ERROR,
+    WINNER,
+    WORK,
+    PlanError,
+    PlanGraph,
+    PlanNode,
+    size_fault,
+)
 from iact.core.plan.protocol import FunctionCatalogue, FunctionInfo
 from iact.core.ports import JSON
-
-MAX_NODES: Final = 256
 
 
 class PlanInvalid(PlanError):
@@ -93,11 +100,6 @@ def check(
     if problems:
         raise PlanInvalid(problems, cycle=cycle, misfits=misfits)
     return checked
-
-
-def size_fault(steps: int, most: int = MAX_NODES) -> str:
-    """Say that a plan has too many steps."""
-    return f"The plan has {steps} steps, at most {most} are allowed; merge some."
 
 
 def find_cycle(nodes: Mapping[str, PlanNode]) -> list[str]:

@@ -12,6 +12,7 @@ from iact.core.records.calls import Call, Select
 from iact.core.session.experience import Experience
 from iact.core.session.grounding import Grounding
 from iact.core.session.live import Live
+from iact.core.session.long_texts import read_plan_beside
 from iact.core.session.results import record_result, result_of
 from iact.core.session.session_memory import SessionMemory
 from iact.core.session.templates import Templates
@@ -54,6 +55,7 @@ class ChildCalls:
         if agent.errand is not None:  # it had no turn for which memory was asked
             await self._memory.recall(agent, live.clock.now())
         files = await self._grounding.listing(live.tree, agent)
+        await read_plan_beside(argument_text(bound, "plan"))
         if pending not in agent.actions:
             return  # it was cancelled meanwhile
 

@@ -42,6 +42,8 @@ from iact.core.session.events import NoticeEvent, OutputEvent
 from iact.core.session.files import SessionFiles
 from iact.core.session.forms import Forms
 from iact.core.session.front_end import FrontEndTools
+from iact.core.session.live import StoredText
+from iact.core.session.long_texts import read_values_beside, stored_beside
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
 from iact.core.session.person_waits import PersonWaits
@@ -225,12 +227,31 @@ class FunctionCalls:
                 taken = live.clock.monotonic() - decided - self._waits.waited(pending.call)
                 lost = outcome == "incomplete"
                 self._monitor.took(pending.spec.name, taken, lost=lost)
+
+            said = await stored_beside(outcome.output) if isinstance(outcome, Completed) else StoredText("")
+            await read_values_beside(self._brought(outcome, said, spool))
             if await self._in_turn(agent, pending):
                 result = result_of(
                     agent, pending, "ok", ms=took, version=version, unkept=unkept, unchanged=unchanged,
                     beside=beside(live.tree, pending, version), fresh=fresh, aside=aside,
                 )  # fmt: skip
-                self._record_outcome(agent, result, outcome, spool, call.timeout, key_of(pending))
+                self._record_outcome(agent, result, outcome, said, spool, call.timeout, key_of(pending))
+
+    def _brought(self, outcome: Outcome | NotRun, said: StoredText, spool: Spool) -> list[Value]:
+        """The value that an agent reads of the outcome of a call, if it is stored as a blob."""
+        if not isinstance(outcome, Completed):
+            return []
+
+        media = outcome.media or _PLAIN
+        if said.blob is not None:
+            digest = said.blob.sha256
+            return [Value(digest, said.blob.size, media, partial(said.blobs.__getitem__, digest))]
+
+        sent = next((one for one in outcome.artifacts if one.id == outcome.artifact), None)
+        if sent is None:
+            return []
+        kept = spool.kept[sent.id]
+        return [Value(kept.sha256, kept.size, sent.media, partial(self._live.journal.blob, kept.sha256))]
 
     def _cached(self, pending: Pending) -> Value | None:
         """What a call of the module with the same key returned, from the session's blobs."""
@@ -335,21 +356,22 @@ class FunctionCalls:
         agent: Agent,
         result: Result,
         outcome: Outcome | NotRun,
+        said: StoredText,
         spool: Spool,
         limit: float,
         key: str,
     ) -> None:
         """Record the outcome of a call.
 
-        `result`: what the call left in the files, and how long it took with all waits; `limit`: seconds that its module
-        had; `key`: identifies the result if it is cached.
+        `result`: what the call left in the files, and how long it took with all waits; `said`: the text of a completed
+        call; `limit`: seconds that its module had; `key`: identifies the result if it is cached.
         """
         match outcome:
             case Completed():
                 media = None if outcome.media == _PLAIN else outcome.media or None
                 if media is not None or outcome.data:
                     result = replace(result, media=media, data=dict(outcome.data) or None)
-                self._record_completed(agent, result, outcome, spool, key)
+                self._record_completed(agent, result, outcome, said, spool, key)
             case Raised():
                 facts: dict[str, JSON] = {"type": outcome.type}
                 if outcome.trace:
@@ -373,7 +395,7 @@ class FunctionCalls:
         return loaded is not None and loaded.origin == "shipped"
 
     def _record_completed(
-        self, agent: Agent, result: Result, outcome: Completed, spool: Spool, key: str
+        self, agent: Agent, result: Result, outcome: Completed, said: StoredText, spool: Spool, key: str
     ) -> None:
         artifacts: list[Artifact] = []
         for artifact in outcome.artifacts:
@@ -392,7 +414,7 @@ class FunctionCalls:
             result = replace(result, artifacts=tuple(artifacts))
         if outcome.state is not None:
             result = replace(result, state=module_state(outcome.state))
-        record_result(self._live, agent, result, outcome.output)
+        record_result(self._live, agent, result, said)
 
 
 def _timeout(bound: Bound, default: float) -> float:

@@ -9,8 +9,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from iact.core.context.tokens import estimate
-from iact.core.language.actions import Registry
+from iact.core.context.tokens import CHARACTERS_PER_TOKEN, estimate
+from iact.core.language.actions import SHOW, Registry
 from iact.core.language.bare import Known, may_stand_in
 from iact.core.language.rewriting import in_our_language, is_plain
 from iact.core.language.scanner import Cut, Scan, Scanner, scan
@@ -32,6 +32,7 @@ from iact.core.records.dialogue import Discard, DiscardReason
 from iact.core.records.parts import Tokens
 from iact.core.session.events import Delta
 from iact.core.session.live import Live
+from iact.core.session.long_texts import read_values_beside
 from iact.core.session.model_calls import ModelCall
 from iact.core.session.scheduler import StopReason
 from iact.core.session.streamed_text import StreamedText
@@ -43,9 +44,6 @@ from iact.core.tree.window import reply_limit
 _UNWRITTEN: Final = 32
 """How many records an agent may be ahead of the disk when a reply of its model counts. A crash loses the turns that are
 not on disk, and the model is asked for them again; no effect and no acknowledgement ever depends on a lost turn."""
-
-_CHARACTERS: Final = 16
-"""Characters to a token, at most. A reply that is longer than its limit in tokens allows is ended."""
 
 _LONGEST: Final = 2_000_000
 """The most characters of a reply with its reasoning. All of it is read by rules that take seconds for each megabyte."""
@@ -198,6 +196,14 @@ class RunningReply:
         understood = await asyncio.get_running_loop().run_in_executor(_READERS, _read_all, written)
         self._ahead = written, understood
 
+    async def _read_what_it_shows(self) -> None:
+        """Read the long variables that the reply names beside a SHOW."""
+        text = self.text
+        if self._summarizes or SHOW.name not in text.upper():
+            return
+        table = self.agent.table
+        await read_values_beside([value for name, value in table.items() if name in text])
+
     def stop(self, reason: StopReason, why: str) -> None:
         """Stop the reply; what was written is recorded as discarded."""
         if not self.stopped and reason != "calls":
@@ -227,6 +233,7 @@ class RunningReply:
                 with self._asking:
                     await self._stream(model, messages)
                 await self._read_ahead()
+                await self._read_what_it_shows()
                 # Models write while the disk does: a slow disk must slow down the agent, and not just lengthen a queue.
                 await live.journal.durable(agent.record - _UNWRITTEN)
         except TimeoutError:
@@ -269,7 +276,7 @@ class RunningReply:
                     self._finish = "length"
                     self.too_long = True
                     return
-                if self._written > limit * _CHARACTERS:
+                if self._written > limit * CHARACTERS_PER_TOKEN:
                     self._finish = "length"  # its endpoint ignores the limit
                     return
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
@@ -234,10 +235,22 @@ def _time(at: str) -> datetime:
     return datetime.fromisoformat(at)
 
 
-def stored(text: str) -> tuple[str, Blob | None, dict[str, bytes]]:
-    """How a result's text is stored in the journal: its body or its blob, and the content of blobs."""
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """How a text is stored in the journal."""
+
+    body: str
+    """The text itself, if it is short."""
+    blob: Blob | None = None
+    """Where it is, if it is long."""
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    """The content of blobs, by digest."""
+
+
+def stored(text: str) -> StoredText:
+    """How a result's text is stored in the journal."""
     data = text.encode("utf-8", "replace")
     if len(data) <= _INLINE:
-        return data.decode("utf-8"), None, {}
+        return StoredText(data.decode("utf-8"))
     digest = hashlib.sha256(data).hexdigest()
-    return "", Blob(sha256=digest, size=len(data)), {digest: data}
+    return StoredText("", Blob(sha256=digest, size=len(data)), {digest: data})

@@ -21,7 +21,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from iact.core.context.tokens import estimate
+from iact.core.context.tokens import CHARACTERS_PER_TOKEN, estimate
 from iact.core.errors import JournalUnwritable, ModelError, StructuredFailed, lone
 from iact.core.models.failures import ContextTooLong
 from iact.core.models.roles import Models
@@ -38,6 +38,7 @@ from iact.core.records.record import Record
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.events import Delta
 from iact.core.session.forms import Forms
+from iact.core.session.long_texts import read_answer_beside
 from iact.core.session.model_calls import ModelCall
 from iact.core.session.models import learnt
 from iact.core.session.race_copies import Copies
@@ -338,6 +339,7 @@ class _Running:
             except Exception as error:
                 _LOG.exception("A question about the plan %s met a bug.", self._plan.path)
                 failed = f"({type(error).__name__}: {error})"
+            await read_answer_beside(answer.text)
             over = True
             if self._plan.active and self._run.asking.get(thought) is asking:
                 self._answered(thought, asking, answer, failed, too_long=too_long)
@@ -386,7 +388,10 @@ class _Running:
                 answer.call.take(event)
                 match event:
                     case TextDelta(text):
-                        answer.text += text
+                        room = limit * CHARACTERS_PER_TOKEN - len(answer.text)
+                        answer.text += text[:room]
+                        if len(text) > room:
+                            return  # its endpoint ignores the limit
                         if question.kind in _FOR_PEOPLE and (told := shown.take(text)):
                             self._live.publish(Delta(plan.path, told))
                         if self._run.asking.get(thought) is not asking:

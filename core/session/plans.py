@@ -13,11 +13,11 @@ from iact.core.language.actions import Registry
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.plan.forms import goal_text, read_plan
 from iact.core.plan.limits import PlanLimits
-from iact.core.plan.model import WORK, PlanGraph, PlanNode
+from iact.core.plan.model import MAX_NODES, WORK, PlanGraph, PlanNode, size_fault
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.state import NodeRecord
 from iact.core.plan.states import State
-from iact.core.plan.validate import MAX_NODES, PlanInvalid, check, effective_impact, levels, size_fault
+from iact.core.plan.validate import PlanInvalid, check, effective_impact, levels
 from iact.core.ports import JSON
 from iact.core.records.ways import PLAN_WAYS
 from iact.core.session.catalogue import KnownModule

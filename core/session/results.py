@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from iact.core.records.calls import Result, ResultStatus
 from iact.core.records.record import Record
-from iact.core.session.live import Live, stored
+from iact.core.session.live import Live, StoredText, stored
 from iact.core.tree.agent import Agent, Pending
 
 
@@ -41,13 +41,14 @@ def result_of(
     )
 
 
-def record_result(live: Live, agent: Agent, result: Result, text: str = "") -> Record:
-    """Record the outcome of an action; a long text becomes a blob."""
+def record_result(live: Live, agent: Agent, result: Result, text: str | StoredText = "") -> Record:
+    """Record the outcome of an action; a long text becomes a blob. `text`: it may be prepared, as `stored` does it."""
     live.printed.pop(result.call, None)
-    body, blob, blobs = stored(text)
-    if blob is not None:
-        result = replace(result, blob=blob)
-    record = live.record(result, agent.path, body=body, blobs=blobs)
+    kept = text if isinstance(text, StoredText) else stored(text)
+    if kept.blob is not None:
+        result = replace(result, blob=kept.blob)
+
+    record = live.record(result, agent.path, body=kept.body, blobs=kept.blobs)
     live.journal.hasten()
     return record
 

@@ -69,6 +69,7 @@ from iact.core.session.function_calls import FunctionCalls
 from iact.core.session.grounding import Grounding
 from iact.core.session.hosts import HostAccess, HostRow, Lasts, hosts_json
 from iact.core.session.live import Live
+from iact.core.session.long_texts import read_plan_beside
 from iact.core.session.memory_actions import MemoryActions
 from iact.core.session.models import chosen
 from iact.core.session.module_loader import ModuleLoader
@@ -602,6 +603,7 @@ class Session:
         Raises:
             UsageError: there is no such plan, or it can't have these steps now; the message says why.
         """
+        await read_plan_beside(text)
         plan, run = self._plan(path)
         if not plan.active or run.running is None:
             raise UsageError(f"The plan {path} has ended, so its steps can't be changed.")
@@ -1010,6 +1012,7 @@ class Session:
     ) -> Record:
         await self._scheduler.ready.wait()
         await self._memory.choose_standing()
+        await read_plan_beside(text)
         live, tree = self._live, self._live.tree
         root = self._find("/")
         files = await self._grounding.listing(tree, root)

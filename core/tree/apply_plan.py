@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from iact.core.context.excerpt import excerpt
+from iact.core.context.excerpt import excerpt, whole
 from iact.core.gate.provenance import join
 from iact.core.language.actions import CALL, PERSON, Registry
 from iact.core.language.grammar import Bound
@@ -1032,7 +1032,7 @@ def _output(value: Value) -> JSON:
     """A result as refs see it: JSON as data, other text unchanged, anything else as a description."""
     if not value.is_text:
         return {"media": value.media, "size": value.size, "sha256": value.sha256}
-    text = value.text()
+    text = whole(value)
     if "json" in value.media and value.size <= _LARGEST_JSON:
         try:
             data: JSON = json.loads(text)

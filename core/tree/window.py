@@ -46,6 +46,9 @@ _LONG_REPLY: Final = 32_768
 _UNSURE: Final = 0.02
 """The share by which an estimate of a prompt may be too low."""
 
+_SAMPLE: Final = 100_000
+"""The characters at each end of a long text by which it is estimated."""
+
 _UNLIMITED: Final = 1 << 30
 
 
@@ -81,6 +84,13 @@ def room_for(tree: Tree, agent: Agent, text: str) -> int:
         return least
 
     share = role.context // 8
+    if tree.follows_1_3 and len(text) > _SAMPLE * 2:
+        # Of what is much too long, only the ends are shown, and so only they are estimated.
+        ends = text[:_SAMPLE] + text[-_SAMPLE:]
+        room = len(ends) * share // max(estimate(ends), 1)
+        if room < len(text):
+            return max(least, room)
+
     tokens = estimate(text)
     if tokens <= share:
         return len(text)

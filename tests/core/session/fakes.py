@@ -179,14 +179,13 @@ class ScriptedModel:
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent, None]:
-        if len(messages) == 1:  # a question that is no agent's
+        opening = _OPENING.search(messages[1].content) if len(messages) > 1 else None
+        if opening is None:  # a question that is no agent's
             text = self._script(Asked("", 0, list(messages)))
             yield TextDelta(text)
             yield UsageReport(Usage(len(messages[0].content) // 4, 0, len(text) // 4))
             yield StreamEnd("stop")
             return
-        opening = _OPENING.search(messages[1].content)
-        assert opening is not None
         asked = Asked(opening.group(1), sum(one.role == "assistant" for one in messages), list(messages))
         self.asked.append(asked)
         path = [found for one in messages if one.role == "user" for found in _OPENING.findall(one.content)][
@@ -225,7 +224,7 @@ class World:
 
 
 class FakeModules:
-    """The module `t` in memory. "reach HOST:PORT …" asks for hosts, "ask {…}" a person. A text that is a key of `world.hold` waits for that event; "big:N" gives N bytes."""
+    """The module `t` in memory. "reach HOST:PORT …" asks for hosts, "ask {…}" a person. A text that is a key of `world.hold` waits for that event; "big:N" gives N characters, "big:N of WORD" as many of that word."""
 
     running = 0
 
@@ -256,7 +255,9 @@ class FakeModules:
         if "text" in call.attached:
             text = call.attached["text"].text()
         if text.startswith("big:"):
-            text = "x" * int(text[4:])
+            size, _, unit = text[4:].partition(" of ")
+            unit = unit or "x"
+            text = unit * (int(size) // len(unit))
         self._world.running.add(call.call)
         try:
             await asyncio.sleep(0)

@@ -1,0 +1,1 @@
+"""How long one piece of work holds up everything else on the event loop."""
