@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, TypeAlias
 
 from iact.core.language import labels
@@ -43,35 +44,29 @@ READ_AT_ONCE: Final = 262_144
 _KEPT: Final = 20_000_000
 """The characters of long texts that are kept once they were read."""
 
-_READ: Final = Recent[str, tuple[str, str]](_KEPT)
-"""Long texts by the digests of their values: as they are, and as models read them. The session reads a long text in a
-thread first, and the fold finds it here."""
+_TEXTS: Final = Recent[str, str](_KEPT)
+"""Long texts by the digests of their values."""
 
-
-def readable(value: Value) -> str:
-    """The text of a value as models read it: safe to show, and without the end of its last line."""
-    if value.size <= READ_AT_ONCE:
-        return _readable(value.text())
-    return _read(value)[1]
+_READ: Final = Recent[str, str](_KEPT)
+"""The same as models read them. The session reads a long text in a thread first, and the fold finds it here."""
 
 
 def whole(value: Value) -> str:
     """The text of a value as it is."""
     if value.size <= READ_AT_ONCE:
         return value.text()
-    return _read(value)[0]
+    return _TEXTS.get(value.sha256, value.size, value.text)
 
 
-def _read(value: Value) -> tuple[str, str]:
-    def read() -> tuple[str, str]:
-        text = value.text()
-        return text, _readable(text)
+def readable(value: Value) -> str:
+    """The text of a value as models read it: safe to show, and without the end of its last line."""
+    if value.size <= READ_AT_ONCE:
+        return _readable(value)
+    return _READ.get(value.sha256, value.size, partial(_readable, value))
 
-    return _READ.get(value.sha256, value.size, read)
 
-
-def _readable(text: str) -> str:
-    return labels.clean(text).removesuffix("\n")
+def _readable(value: Value) -> str:
+    return labels.clean(whole(value)).removesuffix("\n")
 
 
 @dataclass(frozen=True, slots=True)

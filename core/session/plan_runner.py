@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
@@ -51,6 +51,9 @@ from iact.core.tree.plan_run import Asking, Copied, PlanRun
 from iact.core.tree.window import reply_limit
 
 _LOG: Final = logging.getLogger(__name__)
+_PIECE: Final = 16_384
+"""The most characters of an answer that are read at once while it is written."""
+
 _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})
 """Questions whose answers are prose that people like to watch."""
 _VERDICT: Final = "reached"
@@ -389,16 +392,19 @@ class _Running:
                 match event:
                     case TextDelta(text):
                         room = limit * CHARACTERS_PER_TOKEN - len(answer.text)
-                        answer.text += text[:room]
+                        for piece in _pieces(text[:room]):
+                            answer.text += piece
+                            if question.kind in _FOR_PEOPLE and (told := shown.take(piece)):
+                                self._live.publish(Delta(plan.path, told))
+                            if self._run.asking.get(thought) is not asking:
+                                return
+                            if steps is not None and _completes(steps, piece):
+                                written = answer.text[len(asking.read) :]
+                                self._live.record(Draft(thought=thought), plan.path, body=written)
+                            if len(piece) == _PIECE:
+                                await asyncio.sleep(0)  # much comes at once; others have their turn
                         if len(text) > room:
                             return  # its endpoint ignores the limit
-                        if question.kind in _FOR_PEOPLE and (told := shown.take(text)):
-                            self._live.publish(Delta(plan.path, told))
-                        if self._run.asking.get(thought) is not asking:
-                            return
-                        if steps is not None and _completes(steps, text):
-                            written = answer.text[len(asking.read) :]
-                            self._live.record(Draft(thought=thought), plan.path, body=written)
                     case StreamRestart() | StreamRecast():
                         answer.text = f"{answer.text}\n\n" if asking.read else ""
                         shown = _Shown()
@@ -430,6 +436,11 @@ class _Running:
         waits = tuple(answer.call.waits)
         ask = answer_to(self._live.tree, thought, question, usage, failed, waits, too_long=too_long)
         self._live.record(ask, self._plan.path, body="" if failed else answer.text)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What arrived at once, in pieces that take a few milliseconds each."""
+    return (text[begin : begin + _PIECE] for begin in range(0, len(text), _PIECE))
 
 
 def _completes(steps: StepReader, text: str) -> bool:

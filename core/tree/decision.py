@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
+from iact.core.context.excerpt import whole
 from iact.core.errors import ReplayMismatch
 from iact.core.gate.clearance import ClearanceRequest
 from iact.core.gate.gate import Answer, Authority, CallRequest, Denial, Question, Ticket, consider, settle
@@ -136,7 +137,7 @@ def _said_before(tree: Tree, pending: Pending) -> Answer | None:
 
 def texts(bound: Bound) -> dict[str, JSON]:
     """All arguments of a call, including those passed by name, each where it belongs."""
-    return put_in(bound.arguments, {name: value.text() for name, value in bound.attached.items()})
+    return put_in(bound.arguments, {name: whole(value) for name, value in bound.attached.items()})
 
 
 def by_endpoint(pending: Pending) -> bool:

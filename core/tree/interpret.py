@@ -18,7 +18,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from iact.core.context.embeds import LARGEST, MOST, medium_of, part
-from iact.core.context.excerpt import Feedback, Passage, readable, select
+from iact.core.context.excerpt import READ_AT_ONCE, Feedback, Passage, readable, select
 from iact.core.context.signature import lines
 from iact.core.gate.gate import arguments_digest
 from iact.core.gate.kind_of_call import kind_of
@@ -73,6 +73,9 @@ _NOT_ALONE: Final = (
     "`ANSWER` was not done: other actions stand in the same message. Read their results first, then write ANSWER or a "
     "message without an action."
 )
+_END: Final = 50_000
+"""The characters at each end of a long text by which it is known again."""
+
 _SETTLED: Final = frozenset({"VAR", "SHOW", "HELP", "COMPRESS", "ANSWER"})
 """Actions that are complete once they are settled. For any other action, settling means that it can't begin, and why.
 """
@@ -174,12 +177,19 @@ def advance(tree: Tree, agent: Agent) -> None:
 
 def _count(agent: Agent, pending: Pending, feedback: Feedback, *, done: bool) -> None:
     """Count an action that was settled here, or that could not begin, against going round in circles."""
-    told = feedback if isinstance(feedback, str) else f"{feedback.label}\n{feedback.text}"
+    told = feedback if isinstance(feedback, str) else f"{feedback.label}\n{_marks(feedback.text)}"
     if done and pending.bound is not None:
         loops.watch_success(agent, pending.written, kind_digest(pending.spec.name, pending.bound), told)
     else:
         mistake = told.partition("\n")[0]  # documentation may follow it, the first time
         loops.watch(agent, pending.written, text_value(mistake).sha256, mistake)
+
+
+def _marks(text: str) -> str:
+    """What tells a text from others: all of it or, if it is long, its size and its ends."""
+    if len(text) <= READ_AT_ONCE:
+        return text
+    return f"{len(text)} {text[:_END]}{text[-_END:]}"
 
 
 def _comes_first(tree: Tree, agent: Agent, pending: Pending) -> None:
