@@ -47,6 +47,7 @@ BASE = {
     "core.objects",
     "core.path_names",
     "core.rates",
+    "core.recent",
 }
 EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
 
@@ -61,6 +62,7 @@ ALLOWED: dict[str, set[str]] = {
     "core.characters": set(),
     "core.path_names": set(),
     "core.rates": set(),
+    "core.recent": set(),
     "core.ports": {"core.errors"},
     "core.whole_file": set(),
     "core.json_file": {"core.ports", "core.errors", "core.whole_file"},
