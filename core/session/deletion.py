@@ -153,7 +153,8 @@ class Deletion:
         if not keep.days and not keep.bytes:
             return []
         known = self._store.sessions()
-        mine = [one for one in known if not one.pinned and one.id not in running]
+        # What can't be read now is not known to be old.
+        mine = [one for one in known if one.readable and not one.pinned and one.id not in running]
         limit = self._clock.now() - timedelta(days=keep.days)
         old = [one for one in mine if keep.days and datetime.fromisoformat(one.changed) <= limit]
         if keep.bytes:

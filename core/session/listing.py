@@ -36,6 +36,9 @@ class SessionInfo:
 
     `changed`: when something last happened in it, which opening and closing it is not.
 
+    A session that can't be read has a row, too: `state` "unreadable", `what` the reason, `created` when its
+    file was last written.
+
     Times are ISO 8601, UTC. `foreign`: this installation did not write its last record, so it can only be read or
     adopted. `state`, `since`, `what`: see `core.session.status`. `source`, `at`: where a fork comes from.
     """
@@ -57,6 +60,10 @@ class SessionInfo:
     at: int = 0
     workspace: str = "scratch"
     """The directory of the user's that the session works in; "scratch": its own."""
+
+    @property
+    def readable(self) -> bool:
+        return self.state != "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,7 @@ def listed(
     known: Listed = NOTHING_KNOWN,
     elsewhere: Mapping[str, ToldRow] | None = None,
 ) -> list[SessionInfo]:
-    """Every stored session, most recently changed first; damaged ones are left out.
+    """Every stored session, most recently changed first; one that can't be read with the reason.
 
     `running`: those open here, with their status. `known`: what need not be read again. `elsewhere`: what other hosts
     publish about theirs, which counts if the journal here has no more records than theirs.
@@ -117,8 +124,11 @@ def listed(
         there.add(name)
         held = before.get(name)
         info = held[1] if held is not None and held[0] == stamp else None
-        if info is None and (info := _info(sessions / name / FILE, stamp, sealer)) is not None:
-            fresh[name] = (stamp, info)
+        if info is None:
+            info = _info(sessions / name / FILE, stamp, sealer)
+            # What can't be read is looked at each time: a right that is granted changes no stamp.
+            if info is not None and info.readable:
+                fresh[name] = (stamp, info)
         if info is not None:
             found.append(_now(info, running[name]) if name in running else info)
     gone = [name for name in before if name not in there]
@@ -167,6 +177,8 @@ def info_of(directory: Path, session: str, sealer: Sealer) -> SessionInfo:
         found = _info(directory / FILE, stamp, sealer)
     except OSError:
         found = None
+    if found is not None and not found.readable:
+        found = None
     return replace(found, id=session) if found else SessionInfo(session, "", "", "", 0, open=False)
 
 
@@ -179,12 +191,14 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
         ends = JournalEnds.of(path, sealer)
         left = left_at(newest(path))
         changed = _last_news(path, stamp.size)
-    except (OSError, ValueError, JournalError):
-        return None
+    except (OSError, ValueError, JournalError) as error:
+        return _unreadable(path, stamp, error)
+
     if not ends.first:
         return None
+
     about = read_about(path.parent)
-    written = datetime.fromtimestamp(stamp.mtime / 1e9, UTC).isoformat(timespec="seconds")
+    written = _written(stamp)
     return SessionInfo(
         id=path.parent.name,
         title=about.title or short_title(ends.title),
@@ -202,6 +216,31 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
         at=about.at,
         workspace=ends.first[0].text("workspace") or "scratch",
     )
+
+
+def _unreadable(path: Path, stamp: FileStamp, error: Exception) -> SessionInfo:
+    """The row of a session whose journal can't be read: nothing of a person's work leaves the list in silence."""
+    about = read_about(path.parent)
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    written = _written(stamp)
+    return SessionInfo(
+        id=path.parent.name,
+        title=about.title,
+        created=written,
+        changed=written,
+        records=0,
+        open=False,
+        state="unreadable",
+        what=why,
+        pinned=about.pinned,
+        named=bool(about.title),
+        source=about.source,
+        at=about.at,
+    )
+
+
+def _written(stamp: FileStamp) -> str:
+    return datetime.fromtimestamp(stamp.mtime / 1e9, UTC).isoformat(timespec="seconds")
 
 
 def _last_news(path: Path, size: int) -> str:

@@ -213,9 +213,9 @@ class Runtime:
         ]
         experience = self._services.experience
         if experience.lost:
+            known = [one for one in self.store.sessions() if one.readable and not one.foreign]
             await asyncio.to_thread(
-                experience.learn_from,
-                [self.store.folder / one.id for one in self.store.sessions() if not one.foreign][:NEWEST],
+                experience.learn_from, [self.store.folder / one.id for one in known[:NEWEST]]
             )
         return self
 

@@ -16,9 +16,9 @@ from iact.core.records.dialogue import Reply, Say
 from iact.core.records.record import Record
 from iact.core.tree.tree import Tree
 
-SessionState = Literal["idle", "working", "waits", "paused", "failed", "unfinished"]
+SessionState = Literal["idle", "working", "waits", "paused", "failed", "unfinished", "unreadable"]
 """`waits`: for a person. `failed`: the last task ended without an answer. `unfinished`: not open, and cut off at work;
-it continues when it is opened."""
+it continues when it is opened. `unreadable`: its journal is damaged, or this process may not read it."""
 
 _WELL: Final = ("ok", "cancelled")
 

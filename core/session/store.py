@@ -159,7 +159,7 @@ class SessionStore:
         return self._index
 
     def sessions(self, running: Mapping[str, SessionStatus] | None = None) -> list[SessionInfo]:
-        """Every stored session, most recently changed first; damaged ones are left out.
+        """Every stored session, most recently changed first; one that can't be read with the reason.
 
         `running`: those open here, with their status.
         """

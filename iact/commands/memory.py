@@ -148,7 +148,8 @@ def distil(settings: Settings, sessions: Sequence[str], *, everything: bool, as_
     """
     wanted: list[JSON] = list(sessions)
     if everything:
-        wanted = [one.id for one in SessionStore(settings.data).sessions() if not one.foreign]
+        known = SessionStore(settings.data).sessions()
+        wanted = [one.id for one in known if one.readable and not one.foreign]
     if not wanted:
         raise UsageError("Name sessions, or say --all. To list sessions: iact session list")
 

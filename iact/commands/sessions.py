@@ -185,13 +185,21 @@ def _marks(one: SessionInfo) -> str:
     said = [
         "foreign" if one.foreign else "",
         "pinned" if one.pinned else "",
-        f"waits for {one.what}"
-        if one.state == "waits" and one.what
-        else one.state
-        if one.state != "idle"
-        else "",
+        _standing(one),
     ]
     return "".join(f"{mark}  " for mark in said if mark)
+
+
+def _standing(one: SessionInfo) -> str:
+    match one.state:
+        case "idle":
+            return ""
+        case "waits" if one.what:
+            return f"waits for {one.what}"
+        case "unreadable":
+            return f"can't be read: {_shown(one.what)}"
+        case _:
+            return one.state
 
 
 def _shown(text: str) -> str:

@@ -199,6 +199,28 @@ def test_a_session_that_was_cut_off_at_work_is_listed_as_unfinished(
     assert [one.state for one in SessionStore(tmp_path).sessions()] == [state]
 
 
+def test_a_session_that_cannot_be_read_stays_in_the_list_with_its_reason(tmp_path: Path) -> None:
+    whole, damaged = stored(tmp_path, "one", days=0), stored(tmp_path, "two", days=400)
+    store = SessionStore(tmp_path)
+    store.rename(damaged, "The second")
+    journal = store.path_of(damaged) / "journal.md"
+    kept = journal.read_bytes()
+    journal.write_bytes(b"no record" + kept)
+
+    for read in (store, indexed(tmp_path), indexed(tmp_path)):
+        found = {one.id: one for one in read.sessions()}
+        assert found[whole].readable
+        assert (found[damaged].title, found[damaged].state) == ("The second", "unreadable")
+        assert "damaged" in found[damaged].what
+
+    # What is made readable is listed as before, and what is not readable is not deleted for its age.
+    os.utime(journal, (0, 0))
+    tidied = asyncio.run(deletion(store, FakeMemory(), Retention(days=30)).tidy())
+    assert tidied.sessions == ()
+    journal.write_bytes(kept)
+    assert all(one.readable for one in indexed(tmp_path).sessions())
+
+
 # --- the index --------------------------------------------------------------------------------------
 
 

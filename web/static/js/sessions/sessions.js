@@ -147,7 +147,7 @@ export class Sessions {
       item.append(this.#field(info));
       return item;
     }
-    const mark = el("span", { className: "mark", "data-state": info.state ?? "idle" });
+    const mark = el("span", { className: "mark", "data-state": info.state === "unreadable" ? "failed" : info.state ?? "idle" });
     const badge = info.foreign ? [el("span", { className: "badge", title: t("Created by another installation") }, t("from elsewhere"))] : [];
     const facts = el("span", { className: "facts", "data-since": info.since ?? "" }, ...badge, this.#facts(info));
     const line = hit ? [el("span", { className: "hit" }, hit.before, el("mark", {}, hit.match), hit.after)] : [];
@@ -191,6 +191,7 @@ export class Sessions {
       case "working": return t("working · {time}", { time: elapsed(info.since ?? "") });
       case "paused": return t("paused");
       case "failed": return t("failed · {time}", { time: when(info.changed) });
+      case "unreadable": return t("can't be read: {why}", { why: what });
       case "unfinished": return t("was interrupted; continues when you open it");
       default: return when(info.changed);
     }

@@ -683,7 +683,7 @@ export interface SessionRow {
   records: number;
   open: boolean;
   foreign: boolean;
-  state: "idle" | "working" | "waits" | "paused" | "failed" | "unfinished";
+  state: "idle" | "working" | "waits" | "paused" | "failed" | "unfinished" | "unreadable";
   since: string;
   what: string;
   pinned: boolean;
@@ -757,7 +757,7 @@ export interface Source {
 export interface StandingNews {
   type: "standing";
   session: string;
-  state?: "idle" | "working" | "waits" | "paused" | "failed" | "unfinished";
+  state?: "idle" | "working" | "waits" | "paused" | "failed" | "unfinished" | "unreadable";
   since?: string;
   what?: string;
 }
