@@ -187,6 +187,12 @@ class PlanSettings(BaseModel):
         gt=0,
         description="seconds for a step that an agent carries out, if the step states none (DAG mode: 600)",
     )
+    rounds: int = Field(
+        default=_PLANS.rounds,
+        ge=1,
+        le=100,
+        description="analyze: the most times that a plan is judged; `rounds` of PLAN and `--rounds` override it (DAG mode: 3)",
+    )
     report: bool = Field(
         default=_PLANS.report,
         description="modes in which a model judges end with a written report; PLAN's `report` overrides it",

@@ -90,6 +90,26 @@ class CallRate:
     per: float
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class PlanRule:
+    """What a profiled plan does about calls of the functions that match a pattern; see `core.plan.domain_rules`.
+
+    The gate itself does nothing with it: what the rule changes is a call that the gate rates like any other.
+    """
+
+    function: str
+    error: str = ""
+    """A call that fails with an error that contains this is tried again."""
+    when: str = ""
+    """The expression that must hold just before the call."""
+    set: tuple[tuple[str, str], ...] = ()
+    """The parameters that are changed, with their values in JSON."""
+    skip: bool = False
+    """Whether the step is left out."""
+    auto: tuple[tuple[str, str], ...] = ()
+    """Parameters that may be marked `auto`, with the expressions that give their values."""
+
+
 @dataclass(frozen=True)
 class Policy:
     """One scope, or several merged. `caps`: pairs of pattern and level, at most one per pattern.
@@ -103,7 +123,7 @@ class Policy:
     first argument is named; from 1 on, the most decisive one; from 2 on, a value composed of covered values is covered
     (`core.gate.derivations`). `nobody`: what happens to questions that no person can answer. `others`: patterns of
     functions whose effects other people see (an invitation, an entry in a shared calendar, a star), however easily they
-    are undone.
+    are undone. `plans`: what profiled plans do about calls.
     """
 
     names: frozenset[str] = frozenset()
@@ -124,6 +144,7 @@ class Policy:
     questions: int = 0
     nobody: frozenset[Nobody] = frozenset()
     others: frozenset[str] = frozenset()
+    plans: frozenset[PlanRule] = frozenset()
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -185,6 +206,7 @@ class Policy:
             max(self.questions, other.questions),
             self.nobody | other.nobody,
             self.others | other.others,
+            self.plans | other.plans,
         )
 
     def requires_of(self, function: str) -> tuple[Require, ...]:

@@ -52,11 +52,26 @@ then = "allow"                              # deny | hold (wait for a person) | 
 parameter = "amount"                        # for allow: the argument that is a number,
 below = 20.0                                # and the limit for all calls of a session together
 otherwise = "hold"                          # in all other cases: deny (default) | hold
+
+[[scope.office.plan]]                       # what plans in the mode profile do about a call, beside their own rules
+function = "web.fetch"
+error = "timed out"                         # it fails with an error that contains this: it is tried again
+set = { timeout = 60 }                      # with these parameters
+
+[[scope.office.plan]]
+function = "files.write"
+when = "empty(before)"                      # an expression; `before` is the result of a step that it builds on
+skip = true                                 # it is left out; or `set`, as above
+
+[[scope.office.plan]]
+function = "web.fetch"
+auto = { url = "before.0.url" }             # where a parameter comes from that the profile marks "auto"
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Final, Literal, Self
@@ -81,6 +96,7 @@ from iact.core.gate.policy import (
     ImpactRule,
     Nobody,
     Otherwise,
+    PlanRule,
     Policy,
     Require,
     RuleKind,
@@ -164,6 +180,44 @@ class _Effect(_Strict):
     impact: Annotated[float, Field(ge=1, le=2, allow_inf_nan=False)] = 1
 
 
+class _Plan(_Strict):
+    function: _Pattern
+    error: Annotated[str, Field(max_length=200)] = ""
+    when: Annotated[str, Field(max_length=500)] = ""
+    set: dict[_Pattern, str | int | float | bool] = {}
+    skip: bool = False
+    auto: dict[_Pattern, Annotated[str, Field(max_length=500)]] = {}
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if [bool(self.error), bool(self.when), bool(self.auto)].count(True) != 1:
+            raise ValueError("a rule for plans has one of `error`, `when` and `auto`")
+        if self.skip and not self.when:
+            raise ValueError("`skip` goes with `when`: what failed can't be left out")
+        if not self.auto and bool(self.set) == self.skip:
+            raise ValueError("a rule for plans has `set`, or `skip` beside `when`")
+        return self
+
+    def rule(self) -> PlanRule:
+        """The rule, as policies hold it."""
+        changes = tuple((name, json.dumps(value)) for name, value in sorted(self.set.items()))
+        return PlanRule(
+            self.function, self.error, self.when, changes, self.skip, tuple(sorted(self.auto.items()))
+        )
+
+    @classmethod
+    def of(cls, rule: PlanRule) -> Self:
+        """A rule of a policy, in its journal form."""
+        return cls(
+            function=rule.function,
+            error=rule.error,
+            when=rule.when,
+            set={name: json.loads(value) for name, value in rule.set},
+            skip=rule.skip,
+            auto=dict(rule.auto),
+        )
+
+
 class _Scope(_Strict):
     functions: tuple[_Pattern, ...]
     caps: dict[_Pattern, _Level] = {}
@@ -178,6 +232,7 @@ class _Scope(_Strict):
     egress: dict[_Module, tuple[_Host, ...]] = {}
     nobody: tuple[_Nobody, ...] = ()
     others: tuple[_Pattern, ...] = ()
+    plan: tuple[_Plan, ...] = ()
 
     def policy(
         self,
@@ -207,6 +262,7 @@ class _Scope(_Strict):
             questions,
             frozenset(Nobody(**one.model_dump()) for one in self.nobody),
             frozenset(self.others),
+            frozenset(one.rule() for one in self.plan),
         )
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
@@ -345,6 +401,7 @@ def policy_json(policy: Policy) -> dict[str, JSON]:
         questions=policy.questions,
         nobody=tuple(_Nobody(**dataclasses.asdict(one)) for one in sorted(policy.nobody)),
         others=tuple(sorted(policy.others)),
+        plan=tuple(_Plan.of(one) for one in sorted(policy.plans)),
     )
     found: dict[str, JSON] = stored.model_dump(mode="json", exclude_defaults=True)
     return found

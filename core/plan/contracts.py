@@ -7,8 +7,9 @@ checked has not passed: the contract fails closed.
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -19,8 +20,29 @@ from iact.core.plan.pattern import Pattern
 from iact.core.plan.protocol import StepSuccess
 from iact.core.ports import JSON
 
-_REFUSED: Final = ("pattern", "patternProperties", "$ref", "$dynamicRef", "$recursiveRef", "propertyNames")
 _MAX_DEPTH: Final = 16
+"""The deepest nesting of a contract's schema."""
+
+_UNSAFE: Final = frozenset(
+    {"pattern", "patternProperties", "propertyNames", "$ref", "$dynamicRef", "unevaluatedProperties", "unevaluatedItems",
+     "uniqueItems", "format"}
+)  # fmt: skip
+"""Keywords that jsonschema knows, and that could run for ever, reach outside, or depend on what is installed."""
+_CHECKED: Final = (
+    frozenset(jsonschema.Draft202012Validator.VALIDATORS) | {"then", "else", "minContains", "maxContains"}
+) - _UNSAFE
+"""Keywords that are held against an output."""
+_NOTES: Final = frozenset(
+    {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema", "$defs"}
+)  # fmt: skip
+"""Keywords that promise nothing of an output."""
+
+_SCHEMA: Final = frozenset({"items", "contains", "additionalProperties", "not", "if", "then", "else"})
+"""Keywords whose value is a schema."""
+_SCHEMAS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+"""Keywords whose value is a list of schemas."""
+_NAMED_SCHEMAS: Final = frozenset({"properties", "dependentSchemas"})
+"""Keywords whose value maps free names to schemas."""
 
 JUDGED_NOT_TO_HOLD: Final = "The result was judged not to hold"
 
@@ -105,9 +127,9 @@ def _has_rules(contract: Contract) -> bool:
 
 
 def _schema_fault(schema: Mapping[str, JSON]) -> str | None:
-    refused = _refused_keyword(dict(schema), 0)
-    if refused:
-        return f"the schema of its contract uses {refused!r}, which is not allowed here"
+    fault = next(_keyword_faults(dict(schema), 0), None)
+    if fault is not None:
+        return f"the schema of its contract {fault}"
     try:
         jsonschema.Draft202012Validator.check_schema(dict(schema))
     except jsonschema.SchemaError as error:
@@ -115,26 +137,38 @@ def _schema_fault(schema: Mapping[str, JSON]) -> str | None:
     return None
 
 
-def _refused_keyword(schema: JSON, depth: int) -> str | None:
-    """A keyword that could run forever or reach outside; an over-deep schema counts as one."""
+def _keyword_faults(schema: JSON, depth: int) -> Iterator[str]:
+    """Yield what makes a schema unfit for a contract: a keyword that would promise something which nothing checks."""
     if depth > _MAX_DEPTH:
-        return "nesting"
-    items = list(schema.items()) if isinstance(schema, dict) else []
-    for name, value in items:
-        if name in _REFUSED:
-            return name
-        if name in ("properties", "$defs", "dependentSchemas") and isinstance(value, dict):
-            inner = [_refused_keyword(one, depth + 1) for one in value.values()]
-        elif isinstance(value, list) and name not in ("enum", "required", "examples"):
-            inner = [_refused_keyword(one, depth + 1) for one in value]
-        elif name not in ("const", "default"):
-            inner = [_refused_keyword(value, depth + 1)]
-        else:
-            inner = []
-        found = next((one for one in inner if one), None)
-        if found:
-            return found
-    return None
+        yield f"is nested more than {_MAX_DEPTH} levels deep"
+        return
+    if not isinstance(schema, dict):
+        return  # a boolean; anything else is refused by the dialect's own schema
+
+    for name, value in schema.items():
+        if name not in _CHECKED and name not in _NOTES:
+            yield _unchecked(name)
+        for part in _subschemas(name, value):
+            yield from _keyword_faults(part, depth + 1)
+
+
+def _subschemas(name: str, value: JSON) -> Iterator[JSON]:
+    """Yield the schemas in the value of a keyword."""
+    if name in _SCHEMA:
+        yield value
+    elif name in _SCHEMAS and isinstance(value, list):
+        yield from value
+    elif name in _NAMED_SCHEMAS and isinstance(value, dict):
+        yield from value.values()
+
+
+def _unchecked(name: str) -> str:
+    """That a keyword is not checked, as a phrase, and what could be used instead."""
+    if name in ("pattern", "format"):
+        return f"uses {name!r}, which is not checked in a schema; use the `regex` of the contract"
+    close = [] if name in _UNSAFE else difflib.get_close_matches(name, sorted(_CHECKED), 1, 0.7)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"uses {name!r}, which is not checked here{hint}"
 
 
 def _schema_violation(schema: Mapping[str, JSON], output: JSON) -> str | None:
@@ -142,7 +176,7 @@ def _schema_violation(schema: Mapping[str, JSON], output: JSON) -> str | None:
     if isinstance(output, str) and schema.get("type") not in (None, "string"):
         try:
             value = json.loads(output)
-        except ValueError:
+        except (ValueError, RecursionError):
             return "The output is not JSON, as its contract's schema asks for."
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(dict(schema)).iter_errors(value))
     if error is None:

@@ -49,6 +49,19 @@ class StepOutputs:
 _Value = Callable[[StepOutputs], JSON]
 
 
+def renamed(source: str, name: str, step: str) -> str:
+    """Return an expression that reads `step` wherever this one reads `name`."""
+
+    def read(match: re.Match[str]) -> str:
+        token = match["name"]
+        if token is None or token.partition(".")[0] != name:
+            return match.group()
+        start = match.start("name") - match.start()
+        return match.group()[:start] + step + token[len(name) :]
+
+    return _TOKEN.sub(read, source)
+
+
 class Expression:
     """A parsed expression. `steps`: the steps that it reads.
 

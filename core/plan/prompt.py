@@ -19,7 +19,7 @@ from iact.core.language.labels import fenced
 
 PartName = Literal[
     "words", "task", "goal", "conversation", "known", "files", "memory", "functions", "steps", "ran", "running",
-    "planned", "attempts", "subject", "issues", "ways", "form",
+    "planned", "attempts", "subject", "issues", "rules", "ways", "form",
 ]  # fmt: skip
 
 UNLIMITED: Final = 1 << 20

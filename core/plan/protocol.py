@@ -133,8 +133,6 @@ class FunctionInfo:
     idempotent: bool = False
     writes: tuple[str, ...] = ()
     endpoint: str = ""
-    resolves: Mapping[str, str] | None = None
-    """Auto-resolution rules: parameter → expression, see `profile`."""
     body: str = ""
     signature: str = ""
     """Its line in a list of functions, as agents read it (`core.context.signature`); empty: it is made from `schema`."""

@@ -72,7 +72,9 @@ of it, or the part at `field` (only of JSON; a text has no fields), and `templat
 must be true of the result, or the step counts as failed. Give one to a step whose result matters.
 - `retries: 2`: tried again after any failure; only for what can be done twice. `timeout: 60`: seconds.
 - only with `agent`: `role: "who it is"`, `intent: 0` (it reads and changes nothing) or `1` (it may change files), \
-`scope: [files.*, web.fetch]` (all that it may call), `tools: [web.fetch]` (what it should use)."""
+`scope: [files.*, web.fetch]` (all that it may call), `tools: [web.fetch]` (what it should use).
+- only where the person said that they want to do or to see it: `by: person` with `task`, in place of `call` or `agent`, is theirs \
+to do, and what they write is the result; with `contract: {by: person}` a result counts only if they accept it."""
 
 _FORM_HEAD: Final = """Answer with YAML only:
 steps:

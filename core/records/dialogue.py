@@ -78,6 +78,8 @@ class Choose(Content):
     """The tokens that asking took, including those spent while the message was still being written."""
     failed: Outcome[str] = ""
     """Why no model could assess the message."""
+    failures: Annotated[Outcome[Mapping[str, float] | None], Since("1.3")] = None
+    """In what share of the user's earlier sessions the way of a row of the table did not reach the goal, by row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

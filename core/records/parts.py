@@ -194,6 +194,8 @@ class PlanBounds:
     """How often one step may be tried again by the recovery rules of a profile."""
     agent_seconds: Annotated[float, Since("1.3")] = 600.0
     """The time of an agent step that states none."""
+    rounds: Annotated[int, Since("1.3")] = 3
+    """The most analyses of a plan in the mode `analyze`, if its author says no number."""
 
 
 @dataclass(frozen=True, slots=True)

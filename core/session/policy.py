@@ -7,6 +7,8 @@ from pathlib import Path
 from iact.core import whole_file
 from iact.core.errors import UsageError
 from iact.core.gate.policy_file import DEFAULT, FILE, Policies
+from iact.core.plan.domain_rules import fault_of
+from iact.core.tree.plan_checks import domain_rules
 
 
 def read_policies(data: Path) -> Policies:
@@ -17,11 +19,26 @@ def read_policies(data: Path) -> Policies:
     """
     path = data / FILE
     try:
-        return Policies.from_toml(path.read_text(encoding="utf-8"), where=str(path))
+        policies = Policies.from_toml(path.read_text(encoding="utf-8"), where=str(path))
     except FileNotFoundError:
         return Policies()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The policy {path} can't be read: {error}.") from error
+    _check_plan_rules(policies)
+    return policies
+
+
+def _check_plan_rules(policies: Policies) -> None:
+    """Check the expressions of rules for plans, which the gate does not know.
+
+    Raises:
+        UsageError: one of them can't be used; the message names it.
+    """
+    for name in policies.scope:
+        for rule in domain_rules(policies.named([name])):
+            fault = fault_of(rule)
+            if fault:
+                raise UsageError(fault)
 
 
 def policy_text(data: Path) -> str:
@@ -45,7 +62,9 @@ def check_policy(text: str, *, scope: str = DEFAULT) -> None:
     Raises:
         UsageError: it is not a valid policy, or lacks that scope.
     """
-    Policies.from_toml(text).chosen(scope)
+    policies = Policies.from_toml(text)
+    policies.chosen(scope)
+    _check_plan_rules(policies)
 
 
 def write_policy(data: Path, text: str, *, was: str | None = None, scope: str = DEFAULT) -> None:

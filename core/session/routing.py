@@ -17,6 +17,7 @@ from iact.core.plan.modes import auto
 from iact.core.ports import ChatMessage
 from iact.core.records.dialogue import Discard
 from iact.core.records.parts import Tokens
+from iact.core.session.experience import Experience
 from iact.core.session.model_calls import ModelCall
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
@@ -39,18 +40,21 @@ class RouteAnswer:
 class Routing:
     """The choices of one session. `_known`: the answer about the most recent text."""
 
-    def __init__(self, scheduler: Scheduler, models: Models, memory: SessionMemory) -> None:
+    def __init__(
+        self, scheduler: Scheduler, models: Models, memory: SessionMemory, experience: Experience
+    ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
         self._models = models
         self._memory = memory
+        self._experience = experience
         self._known: tuple[str, RouteAnswer] | None = None
         self._unsent = _NOTHING
 
     async def foresee(self, text: str) -> auto.Choice:
         """What would be chosen for a text."""
         answer = await self._about(text)
-        return plan_request.choice(self._live.tree, text, answer.text)
+        return plan_request.choice(self._live.tree, text, answer.text, self._experience.ways_that_failed())
 
     async def choose(self, root: Agent, step: ChooseWay) -> None:
         """Choose for a message, and record the choice, unless the message was cancelled in the meantime."""
@@ -64,7 +68,8 @@ class Routing:
         if root.errand is not wanted or wanted.mode != "auto":
             live.record(Discard(reason="cancel", usage=usage), root.path, body=answer.text)
             return
-        record = plan_request.chosen(live.tree, wanted, answer.text, usage, answer.failed)
+        failures = self._experience.ways_that_failed()
+        record = plan_request.chosen(live.tree, wanted, answer.text, usage, answer.failed, failures)
         live.record(record, root.path, body=answer.text)
 
     async def _about(self, text: str) -> RouteAnswer:

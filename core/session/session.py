@@ -174,7 +174,7 @@ class Session:
             scheduler, services.models, actions, copies, self._forms, self._modules.end_background
         )
         self._turns = turns = Turns(scheduler, services.models, memory, grounding)
-        self._routing = Routing(scheduler, services.models, memory)
+        self._routing = Routing(scheduler, services.models, memory, services.experience)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing, layers)
 
     # --- properties -----------------------------------------------------------------------------

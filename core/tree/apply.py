@@ -411,7 +411,8 @@ def _choose(tree: Tree, record: Record, chosen: Choose) -> None:
     if errand is None or not open_:
         return
     turns.count(tree, root, chosen.usage, chosen.role)
-    expect_content(tree, record, errands.chosen(tree, errand, record.body, chosen.usage, chosen.failed))
+    derived = errands.chosen(tree, errand, record.body, chosen.usage, chosen.failed, chosen.failures)
+    expect_content(tree, record, derived)
     expect(tree, record, not chosen.failed or not record.body, "holds an answer that nobody gave")
     if chosen.mode == "dialogue":
         root.errand = None

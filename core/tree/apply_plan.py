@@ -72,7 +72,7 @@ from iact.core.tree.mail import Incoming
 from iact.core.tree.mismatch import mismatch
 from iact.core.tree.plan_answer import answer_of
 from iact.core.tree.plan_briefing import brief, window_of
-from iact.core.tree.plan_checks import Functions, copied_in, judge_in
+from iact.core.tree.plan_checks import Functions, copied_in, domain_rules, judge_in
 from iact.core.tree.plan_report import diagnosis_of, ending_from, ending_of, reply_of, report
 from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, StepOutcome, seconds, variable_of
 from iact.core.tree.plan_steps import acceptance, asks_acceptance, fire
@@ -181,7 +181,9 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
     try:
         machine = PlanMachine(
             run.source,
-            mode=make_mode(run.mode, run.options, tree.bounds.plans, run.experience),
+            mode=make_mode(
+                run.mode, run.options, tree.bounds.plans, run.experience, domain_rules(tree.policy)
+            ),
             # The gate decides how long a person has.
             limits=_limits(tree, run),
             catalogue=_Catalogue(tree, plan.path),

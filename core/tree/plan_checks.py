@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -11,9 +12,11 @@ from iact.core.context.signature import line
 from iact.core.errors import UsageError
 from iact.core.gate.impact import RUNS_ON
 from iact.core.gate.judge import judge_call
+from iact.core.gate.policy import Policy
 from iact.core.gate.writes import paths_written
 from iact.core.language.actions import PLAN, ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, split
+from iact.core.plan.domain_rules import DomainRule
 from iact.core.plan.forms import goal_text, read_form, read_plan
 from iact.core.plan.model import PlanError, PlanGraph, make_plan
 from iact.core.plan.modes.auto import choose_for
@@ -40,6 +43,21 @@ def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> flo
     live, believed = tree.at_stake(spec.module), tree.believed(spec)
     policy = tree.policy
     return judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy).level
+
+
+def domain_rules(policy: Policy) -> tuple[DomainRule, ...]:
+    """The rules of a policy for profiled plans, in an order that depends on them alone."""
+    return tuple(
+        DomainRule(
+            rule.function,
+            rule.error,
+            rule.when,
+            {name: json.loads(value) for name, value in rule.set},
+            rule.skip,
+            dict(rule.auto),
+        )
+        for rule in sorted(policy.plans)
+    )
 
 
 def copied_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> bool:

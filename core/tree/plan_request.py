@@ -7,6 +7,7 @@ the goal, and the report is its reply. Both go into its history as messages, so 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Final
 
 from iact.core.language import labels
@@ -24,14 +25,22 @@ from iact.core.tree.tree import Tree
 _NOTED: Final = "The user had this worked on as a plan; you are told what was said, and what came of it."
 
 
-def chosen(tree: Tree, errand: Errand, answer: str, usage: Tokens, failed: str) -> Choose:
-    """Build the record of how a message is worked on. `answer`: a model's assessment of the message."""
+def chosen(
+    tree: Tree,
+    errand: Errand,
+    answer: str,
+    usage: Tokens,
+    failed: str,
+    failures: Mapping[str, float] | None,
+) -> Choose:
+    """Build the record of how a message is worked on. `answer`: a model's assessment of the message; `failures`: as
+    `auto.choose` takes them."""
     text, role = errand.said.text, asked(tree)
-    found = choice(tree, text, answer)
+    found = choice(tree, text, answer, failures)
     digest = hashlib.sha256(question(tree, text).encode("utf-8", "replace")).hexdigest()[:16]
     return Choose(
         of=errand.said.n, mode=found.way, why=found.why, role=role, model=tree.roles[role].model, digest=digest,
-        usage=usage, failed=failed,
+        usage=usage, failed=failed, failures=failures or None,
     )  # fmt: skip
 
 
@@ -40,12 +49,15 @@ def question(tree: Tree, text: str) -> str:
     return auto.question(before_choosing(tree, text), window_of(tree, asked(tree)))
 
 
-def choice(tree: Tree, text: str, answer: str) -> auto.Choice:
-    """Choose how to work on a message. `answer`: a model's assessment of the message; empty if there is none."""
+def choice(tree: Tree, text: str, answer: str, failures: Mapping[str, float] | None) -> auto.Choice:
+    """Choose how to work on a message. `answer`: a model's assessment of the message; empty if there is none. `failures`:
+    as `auto.choose` takes them."""
     if not tree.registry("/").functions():
         return auto.Choice("dialogue", "There are no functions that a plan could call.")
     features = auto.read(answer) if answer else None
-    return auto.choose(features) if features is not None else auto.choose_by_form(text)
+    if features is None:
+        return auto.choose_by_form(text)
+    return auto.choose(features, failures)
 
 
 def asked(tree: Tree) -> str:

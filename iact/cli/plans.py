@@ -31,7 +31,10 @@ def plan() -> None:
 @click.option("--goal", metavar="TEXT", help="instead of a file: a goal; a planner model writes the steps")
 @options.plan_mode
 @click.option(
-    "--rounds", type=_few, metavar="N", help="analyze: the most times that the plan is judged (default: 3)"
+    "--rounds",
+    type=_few,
+    metavar="N",
+    help="analyze: the most times that the plan is judged (default: the setting, 3)",
 )
 @click.option(
     "--every", type=_few, metavar="N", help="nreflect: judge the plan after every N steps (default: 4)"

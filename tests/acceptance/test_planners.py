@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import until
@@ -317,6 +318,48 @@ def test_a_profile_is_asked_for_with_all_that_planners_are_told(stage: Stage) ->
     assert 'a: shell.run {"command": "echo one"}\nResult: one' in report.last
     told = next(one.body for one in done.records if one.kind == "reply" and one.agent == "/look")
     assert "Assumed, and not checked:\n- the shell is there" in told
+
+
+RULES = """
+[scope.default]
+functions = ["*"]
+[[scope.default.plan]]
+function = "shell.run"
+error = "no such file"
+set = { command = "echo from the copy" }
+"""
+
+
+def test_a_policy_says_how_a_call_that_fails_is_tried_again(stage: Stage) -> None:
+    """The profile has no rule of its own, and no model is asked about what failed."""
+    profile = {
+        "steps": [{"id": "a", "call": "shell.run", "params": {"command": "cat gone.txt"}}],
+        "confidence": 1.0,
+    }
+    endpoint = stage.endpoint(
+        answers(
+            about=lambda request: (
+                json.dumps(profile)
+                if request.last.startswith("Write the whole workflow")
+                else "reached: yes\n\nIt is from the copy [a]."
+            )
+        )
+    )
+    product = stage.product(endpoint)
+    (product.data / "policy.toml").write_text(RULES)
+
+    done = product.run("run", "--mode", "profile", "--json", "Read gone.txt.")
+
+    report = json.loads(done.stdout)
+    assert (done.status, report["verdict"]["reached"]) == (0, "yes"), done
+    first, _ = questions(endpoint)
+    assert "- shell.run fails with 'no such file': it is tried again with command = 'echo from" in first.last
+    assert states(replayed(product, Path(report["journal"])))["a"] == "executed"
+
+    (product.data / "policy.toml").write_text(RULES.replace("error =", "when ="))
+    refused = product.run("run", "Read gone.txt.")
+    assert refused.status == 2
+    assert "A rule of 'shell.run' for plans can't be used" in refused.sentence
 
 
 def test_wrong_parameters_of_a_profile_leave_its_correction_and_its_repair(stage: Stage) -> None:

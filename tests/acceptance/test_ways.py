@@ -107,6 +107,34 @@ def test_auto_chooses_and_says_why(stage: Stage, said: str, mode: str, why: str)
     replayed(product, ran.answer().journal)
 
 
+def test_auto_learns_from_this_user_s_journals(stage: Stage) -> None:
+    """A way that failed in three sessions is not chosen in the fourth, also if what was counted is lost."""
+    missed = '{"achieved": false, "confidence": 0.95, "reasoning": "It is not there."}'
+    model = Model({**ALL, "Decide whether a goal was reached": missed})
+    product = stage.product(stage.endpoint(model))
+
+    def ask() -> tuple[str, str, int, Path]:
+        ran = product.run("run", "--mode", "auto", "--json", "Make it good enough.")
+        told = json.loads(ran.stdout)
+        return told["mode"], told["why"], ran.status, Path(told["journal"])
+
+    for _ in range(3):
+        mode, why, status, _ = ask()
+        assert (mode, status) == ("analyze", 4)
+        assert "judged" in why
+    (product.data / "experience.json").unlink()
+
+    mode, why, status, journal = ask()
+
+    assert (mode, status) == ("dialogue", 0)
+    assert why == (
+        "In 100% of your sessions, plans for requests like this did not reach their goal: a dialogue sees each result."
+    )
+    replayed(product, journal)
+    chosen = next(one for one in read_journal(journal).records if one.kind == "choose")
+    assert chosen.fields["failures"] == {"repeat": 1.0}
+
+
 def test_a_goal_is_planned_and_run(stage: Stage) -> None:
     model = Model(ALL)
     product = stage.product(stage.endpoint(model))

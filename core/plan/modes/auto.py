@@ -2,7 +2,8 @@
 
 KAIJU and PTR both leave this to future work. A few features describe a request; a model names them in answer to one
 question, in whatever language the request is. A table leads from the features to a way of working; it costs nothing and
-can be read. PTR's own counter-example decides its order. If what one step finds decides what the next has to look for
+can be read. What came of it is counted (`core.session.experience`): a row whose way failed more often than not in this user's
+sessions leads to the dialogue, until it is tried again. PTR's own counter-example decides its order. If what one step finds decides what the next has to look for
 (a question over several hops), a profile written in advance must guess, so such requests go to a dialogue, which sees
 each result before it continues. If no model can assess the request, only what the text shows without being understood
 counts (files, addresses, a list), and the choice leans towards the dialogue: a dialogue can always hand over to a plan,
@@ -12,7 +13,7 @@ but not the other way round.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,6 +69,8 @@ class Rule:
     holds: Callable[[Features], bool]
     way: Way
     why: str
+    name: str = ""
+    """What its results are counted under; a row that leads to the dialogue needs none."""
 
 
 TABLE: Final[tuple[Rule, ...]] = (
@@ -86,30 +89,54 @@ TABLE: Final[tuple[Rule, ...]] = (
         lambda it: it.repeat,
         "analyze",
         "The result has to be judged, and the work repeated until it is good enough.",
+        "repeat",
     ),
     Rule(lambda it: it.steps == 1, "dialogue", "It is one action: a plan would cost more than it saves."),
     Rule(
         lambda it: not it.foreseeable,
         "reflect",
         "Not all steps can be foreseen: what each wave of them finds is judged before the next.",
+        "unforeseeable",
     ),
     Rule(
         lambda it: it.branches,
         "profile",
         "All steps can be foreseen, and what to do in each case: that is written down beforehand.",
+        "branches",
     ),
     Rule(lambda it: it.steps <= _FEW, "dialogue", "It is two actions: a plan would cost more than it saves."),
     Rule(
-        lambda it: True, "profile", "The steps can be foreseen: they are planned once and run side by side."
+        lambda it: True,
+        "profile",
+        "The steps can be foreseen: they are planned once and run side by side.",
+        "foreseeable",
     ),
 )
 """From the features of a request to a way of working."""
 
+_TOO_OFTEN: Final = 0.5
+"""A way that failed in a greater share of the sessions is not chosen."""
 
-def choose(features: Features) -> Choice:
-    """Choose the way of working for a request with these features."""
-    rule = next(rule for rule in TABLE if rule.holds(features))
-    return Choice(rule.way, rule.why)
+
+def row_of(features: Features) -> Rule:
+    """The row of the table that decides for a request with these features."""
+    return next(rule for rule in TABLE if rule.holds(features))
+
+
+def choose(features: Features, failures: Mapping[str, float] | None = None) -> Choice:
+    """Choose the way of working for a request with these features.
+
+    `failures`: in what share of this user's sessions the way of a row did not reach the goal, from 0 to 1, by the name
+    of the row.
+    """
+    row = row_of(features)
+    failed = (failures or {}).get(row.name, 0.0)
+    if row.way == "dialogue" or failed <= _TOO_OFTEN:
+        return Choice(row.way, row.why)
+    return Choice(
+        "dialogue",
+        f"In {failed:.0%} of your sessions, plans for requests like this did not reach their goal: a dialogue sees each result.",
+    )
 
 
 _EXAMPLES: Final = """Examples, each a request and what it is like:

@@ -28,6 +28,7 @@ from iact.core.plan import answers, questions
 from iact.core.plan.answers import Analysis, ReflectionAnswer
 from iact.core.plan.commands import Assessed, Risk, RuleFired, Trust
 from iact.core.plan.contracts import is_empty
+from iact.core.plan.domain_rules import DomainRule, expressions_for, resolution_of
 from iact.core.plan.expression import Expression, StepOutputs
 from iact.core.plan.forms import StepForm, node_of, node_to_json
 from iact.core.plan.model import WORK, PlanError, PlanNode, Ref, make_plan
@@ -52,7 +53,7 @@ STANDARD: Final = PlanBounds()
 ADAPTIVE: Final = "analyze"
 """The mode that continues when a profile chosen by `auto` did not hold, even after its repair."""
 AUTO: Final = "auto"
-"""As a parameter's value: the function's own auto-resolution rule provides the value."""
+"""As a parameter's value: an auto-resolution rule of the domain provides the value."""
 
 
 # --- the profile ---------------------------------------------------------------------------------------
@@ -97,6 +98,8 @@ class Branch:
     when: Expression
     change: Mapping[str, JSON]
     skip: bool
+    always: bool = False
+    """Whether it holds on every route: the domain's rules do, a profile's own do not on `pure`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +131,12 @@ def read_profile(
     *,
     known: Sequence[str] = (),
     written: Sequence[PlanNode] = (),
+    domain: Sequence[DomainRule] = (),
 ) -> ProfileObject:
     """Read the profile in a reply, if it is admissible. `known`: steps of an earlier profile with results.
 
-    `written`: the existing steps that the profile is about, if it did not write them; they stay as they are.
+    `written`: the existing steps that the profile is about, if it did not write them; they stay as they are. `domain`:
+    rules that hold beside the profile's own, which come first.
 
     Raises:
         PlanError: it is not admissible; a `PlanInvalid` lists everything that is wrong.
@@ -148,9 +153,10 @@ def read_profile(
     auto: dict[str, dict[str, Expression]] = {}
     if not written and not form.steps:
         raise PlanError("steps: a profile needs at least one")
-    nodes = list(written) or [_admit_step(step, catalogue, auto, problems) for step in form.steps]
+    nodes = list(written) or [_admit_step(step, domain, auto, problems) for step in form.steps]
     ids = {node.id for node in nodes}
     branches = [_admit_branch(one, ids, {*ids, *known}, problems) for one in form.branches]
+    branches += [branch for node in nodes for branch in _domain_branches(node, domain)]
     conditions = [_expression(one, {*ids, *known}, "replan condition", problems) for one in form.replan_when]
     problems.extend(
         f"A recovery rule is for the step {one.step!r}, which does not exist."
@@ -166,16 +172,30 @@ def read_profile(
         misfits = error.misfits
     if problems:
         raise PlanInvalid(problems, misfits=misfits)
+    recoveries = [Recovery(one.step, one.error, cast(Mapping[str, JSON], one.set)) for one in form.recoveries]
+    recoveries += [
+        Recovery(node.id, rule.error, rule.change)
+        for node in wired
+        for rule in domain
+        if rule.error and rule.applies(node.call)
+    ]
     return ProfileObject(
         tuple(wired), form.confidence, form.assumptions, form.fragile,
-        tuple(one for one in conditions if one), tuple(one for one in branches if one),
-        tuple(Recovery(one.step, one.error, cast(Mapping[str, JSON], one.set)) for one in form.recoveries), auto,
+        tuple(one for one in conditions if one), tuple(one for one in branches if one), tuple(recoveries), auto,
     )  # fmt: skip
+
+
+def _domain_branches(node: PlanNode, domain: Sequence[DomainRule]) -> Iterator[Branch]:
+    """Yield the branches that a step has by the rules of the domain."""
+    for rule in domain:
+        if rule.when and rule.applies(node.call):
+            for when in expressions_for(node, rule.when):
+                yield Branch(node.id, when, rule.change, rule.skip, always=True)
 
 
 def _admit_step(
     step: _ProfileStep,
-    catalogue: FunctionCatalogue | None,
+    domain: Sequence[DomainRule],
     auto: dict[str, dict[str, Expression]],
     problems: list[str],
 ) -> PlanNode:
@@ -185,10 +205,9 @@ def _admit_step(
             f"Step {node.id!r}: a judged contract costs a model call; use a rule that code can check."
         )
     rules = dict(step.auto)
-    info = catalogue.find(node.call) if catalogue is not None else None
     for name, value in node.params.items():
         if value == AUTO and name not in rules:
-            rule = (info.resolves or {}).get(name) if info else None
+            rule = resolution_of(node, name, domain)
             if rule is not None:
                 rules[name] = rule
     for name, source in rules.items():
@@ -334,9 +353,9 @@ _RULES_FORM: Final = """ "confidence": 0.0 to 1.0, "assumptions": ["…"], "frag
 - `recoveries`: if `step` fails with an error that contains this text, it is tried again with these parameters.
 - `replan_when`: if one of these holds at the end, the workflow has not reached what it is for.
 - An EXPRESSION reads results by step and field, and knows and, or, not, ==, !=, <, <=, >, >=, in, contains, len(), empty(), \
-exists(), failed(STEP), lower(), number(). A result that is text has no fields: `STEP contains "…"`.
+exists(), failed(STEP), lower(), number(). A result that is text has no fields: `STEP contains "…"`."""
 
-Three examples:
+_EXAMPLES: Final = """Three examples:
 1. Look a word up, and fetch the best hit; the search returns JSON, the page is optional:
 {"steps": [{"id": "hits", "call": "web.search", "params": {"query": "iact"}},
   {"id": "page", "call": "web.fetch", "auto": {"url": "hits.0.url"}}],
@@ -353,13 +372,21 @@ Three examples:
 
 _STEPS_FORM: Final = """{"steps": [{"id": "a", "call": "FUNCTION", "params": {}, "refs": {"p": {"step": "other", "field": "x.0"}}, \
 "auto": {"q": "EXPRESSION"}, "after": []}],"""
+_FIELDS_FORM: Final = """- A step can also have `contract`: {"exit_status": 0, "non_empty": true, "regex": "…"} (what must be true of its result, or it \
+has failed), `retries`: 2 (only for what can be done twice), `timeout`: seconds. Only where the person said that they want to do or to \
+see it: {"id": "b", "by": "person", "task": "…"} is theirs to do, and with "contract": {"by": "person"} a result counts only if they accept it."""
 
 _FORM: Final = f"""Answer with one JSON object only:
 {_STEPS_FORM}
-{_RULES_FORM}"""
+{_RULES_FORM}
+{_FIELDS_FORM}
+
+{_EXAMPLES}"""
 
 _FORM_OF_WRITTEN: Final = f"""Answer with one JSON object only:
-{{{_RULES_FORM.lstrip()}"""
+{{{_RULES_FORM.lstrip()}
+
+{_EXAMPLES}"""
 
 
 @dataclass(slots=True)
@@ -389,6 +416,7 @@ class Profile(Mode):
         *,
         climb: bool = False,
         bounds: PlanBounds | None = None,
+        domain: Sequence[DomainRule] = (),
     ) -> None:
         self._bounds = bounds or PlanBounds()
         self.profile: ProfileObject | None = None
@@ -397,6 +425,7 @@ class Profile(Mode):
         self.verification: Verification | None = None
         self.repaired = False
         self._history = history or {}
+        self._domain = domain
         self._climb = climb
         self._above: Mode | None = None
         self._written: Sequence[PlanNode] = ()
@@ -429,7 +458,9 @@ class Profile(Mode):
 
     def opening(self, it: PlanSituation, written: Sequence[PlanNode] = ()) -> PlanQuestion | None:
         self._written = written
-        told = (*questions.request(it), *questions.surroundings(it), self._history_part(it))
+        told = (
+            *questions.request(it), *questions.surroundings(it), self._history_part(it), self._domain_part(it),
+        )  # fmt: skip
         functions = questions.offered(it)
         if written:
             steps = "\n".join(json.dumps(node_to_json(node), ensure_ascii=False) for node in written)
@@ -463,10 +494,18 @@ class Profile(Mode):
         head = "How such calls went in earlier sessions:"
         return QuestionPart("attempts", head if lines else "", tuple(map(Item, lines)), share=0.5)
 
+    def _domain_part(self, it: PlanSituation) -> QuestionPart:
+        """The rules that hold for its functions whatever the profile says."""
+        names = [info.name for info in it.infos]
+        lines = [f"- {rule.in_words()}" for rule in self._domain if any(map(rule.applies, names))]
+        head = "Rules that hold anyway, beside those that you write:"
+        return QuestionPart("rules", head if lines else "", tuple(map(Item, lines)), share=0.5)
+
     def opened(self, text: str, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
         self._openings += 1
         self.max_calls = 2 + self._openings if self._openings > 1 else 3  # a retry does not cost the repair
-        return self._take(read_profile(text, catalogue, written=self._written), catalogue)
+        profile = read_profile(text, catalogue, written=self._written, domain=self._domain)
+        return self._take(profile, catalogue)
 
     def restore(
         self, answers: Sequence[tuple[QuestionKind, str]], catalogue: FunctionCatalogue | None
@@ -498,9 +537,9 @@ class Profile(Mode):
         for name, rule in self.profile.auto.get(node, {}).items():
             arguments[name] = rule.value(store)
             self._fire(node, "auto", f"{name} = {rule.source}")
-        if self.route == "pure":
-            return arguments
         for branch in self.profile.branches:
+            if self.route == "pure" and not branch.always:
+                continue
             if branch.step == node and branch.when.holds(store):
                 self._log.branched.append(node)
                 self._fire(node, "branch", _branch_in_words(branch))
@@ -604,7 +643,10 @@ class Profile(Mode):
         )
         self._told.append(self._trusted)
         if climbs:
-            self._above, self.max_calls = Analyze(confident=self._bounds.confidence), None
+            self._above, self.max_calls = (
+                Analyze(self._bounds.rounds, confident=self._bounds.confidence),
+                None,
+            )
             return self._above.at_rest(state)
         if repair:
             self.repaired = True
@@ -625,7 +667,10 @@ class Profile(Mode):
     def falls_back(self) -> bool:
         """If `auto` chose the profile, ask for a plan without one, and have it judged."""
         if self._climb:
-            self._above, self.max_calls = Analyze(confident=self._bounds.confidence), None
+            self._above, self.max_calls = (
+                Analyze(self._bounds.rounds, confident=self._bounds.confidence),
+                None,
+            )
         return self._climb
 
     def after(self, state: PlanState, node: str) -> DueThought | None:
@@ -699,7 +744,7 @@ class Profile(Mode):
             if text is None:
                 return (), None
             known = [one for one in state.in_state("executed") if state.nodes[one].node.kind in WORK]
-            profile = read_profile(text, catalogue, known=known)
+            profile = read_profile(text, catalogue, known=known, domain=self._domain)
             taken = [node.id for node in profile.nodes if node.id in state.nodes]
             if taken:
                 raise PlanError(f"the repaired plan uses the id {taken[0]!r} again; choose a new one")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from iact.core.errors import UsageError
+from iact.core.plan.domain_rules import DomainRule
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.modes.nreflect import NReflect
@@ -21,8 +22,11 @@ def make_mode(
     options: Mapping[str, str | int] | None = None,
     bounds: PlanBounds | None = None,
     history: Mapping[str, float] | None = None,
+    domain: Sequence[DomainRule] = (),
 ) -> Mode:
     """Return a new mode for one plan; `auto` must be resolved beforehand, with `auto.choose`.
+
+    `history`: how often calls failed. `domain`: the policy's rules for profiled plans.
 
     Raises:
         UsageError: there is no such mode, or an option is not a positive number.
@@ -31,9 +35,9 @@ def make_mode(
     if name == "nreflect":
         return NReflect(_number(given, "n", 4))
     if name == "analyze":
-        return Analyze(_number(given, "rounds", 3), confident=bounds.confidence)
+        return Analyze(_number(given, "rounds", bounds.rounds), confident=bounds.confidence)
     if name == "profile":
-        return Profile(history, climb=given.get("climb") == 1, bounds=bounds)
+        return Profile(history, climb=given.get("climb") == 1, bounds=bounds, domain=domain)
     plain = {"static": Static, "reflect": Reflect, "orchestrator": Orchestrator}
     if name not in plain:
         raise UsageError(f"There is no mode {name!r}; use one of {', '.join(PLAN_WAYS)}.")

@@ -65,6 +65,18 @@ def test_a_policy_file_is_read_and_its_scopes_merge() -> None:
         ("[scope.a]\nfunctions = ['x']\nallow_all = true", "allow_all"),
         ("[scope.A]\nfunctions = ['x']", "scope"),
         ("lockdown = 'maybe'", "lockdown"),
+        (
+            "[scope.a]\nfunctions = ['x']\n[[scope.a.plan]]\nfunction = 'x'\nset = { y = 1 }",
+            "one of `error`, `when` and `auto`",
+        ),
+        (
+            "[scope.a]\nfunctions = ['x']\n[[scope.a.plan]]\nfunction = 'x'\nerror = 'e'\nskip = true",
+            "`skip` goes with `when`",
+        ),
+        (
+            "[scope.a]\nfunctions = ['x']\n[[scope.a.plan]]\nfunction = 'x'\nwhen = 'true'",
+            "has `set`, or `skip`",
+        ),
     ],
 )
 def test_a_wrong_policy_file_is_refused_with_the_place(text: str, words: str) -> None:
@@ -331,4 +343,27 @@ def test_what_other_people_meet_is_read_from_a_file_and_kept_by_a_merge() -> Non
     text = head.format("a") + "others = ['git.star']\n" + head.format("b") + "trusted = ['tool:web.*']\n"
     merged = Policies.from_toml(text).named(["a", "b"])
     assert merged.meets_others("git.star")
+    assert policy_from_json(policy_json(merged)) == merged
+
+
+def test_rules_for_plans_are_read_from_a_file_and_kept_by_a_merge() -> None:
+    text = """
+[scope.a]
+functions = ["*"]
+[[scope.a.plan]]
+function = "web.fetch"
+error = "timed out"
+set = { timeout = 60, raw = true }
+[scope.b]
+functions = ["*"]
+[[scope.b.plan]]
+function = "files.write"
+when = "empty(before)"
+skip = true
+[[scope.b.plan]]
+function = "web.fetch"
+auto = { url = "before.0.url" }
+"""
+    merged = Policies.from_toml(text).named(["a", "b"])
+    assert [one.function for one in sorted(merged.plans)] == ["files.write", "web.fetch", "web.fetch"]
     assert policy_from_json(policy_json(merged)) == merged

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iact.core.plan.contracts import violation
 from iact.core.plan.forms import (
     node_from_json,
     node_to_json,
@@ -17,9 +18,9 @@ from iact.core.plan.forms import (
     read_plan,
     step_of,
 )
-from iact.core.plan.model import PlanError, PlanNode, make_plan
+from iact.core.plan.model import Contract, PlanError, PlanNode, make_plan
 from iact.core.plan.pattern import Pattern
-from iact.core.plan.protocol import FunctionInfo
+from iact.core.plan.protocol import FunctionInfo, StepSuccess
 from iact.core.plan.step_reader import StepReader
 from iact.core.plan.validate import PlanInvalid, check, find_cycle, levels
 from iact.core.ports import JSON
@@ -178,7 +179,14 @@ FUNCTIONS = Functions.of(
         ("{id: a, call: f, contract: {}}", "no rule"),
         ("{id: a, call: f, contract: {regex: '(?=a)'}}", "not supported"),
         ("{id: a, call: f, contract: {schema: {type: 3}}}", "not valid"),
-        ("{id: a, call: f, contract: {schema: {properties: {x: {pattern: '(a+)+$'}}}}}", "'pattern'"),
+        ("{id: a, call: f, contract: {schema: {properties: {x: {pattern: '(a+)+$'}}}}}", "'pattern', which is not checked in a schema; use the `regex`"),
+        ("{id: a, call: f, contract: {schema: {items: {format: date}}}}", "'format', which is not checked in a schema"),
+        ("{id: a, call: f, contract: {schema: {uniqueItems: true}}}", "'uniqueItems', which is not checked here"),
+        ("{id: a, call: f, contract: {schema: {anyOf: [{unevaluatedItems: false}]}}}", "'unevaluatedItems', which is not checked here"),
+        ("{id: a, call: f, contract: {schema: {properties: {x: {minLenght: 3}}}}}", "did you mean 'minLength'?"),
+        ("{id: a, call: f, contract: {schema: {dependentSchemas: {x: {$id: y}}}}}", "'$id', which is not checked here"),
+        ("{id: a, call: f, contract: {schema: {properties: {format: {title: a, enum: [{format: 3}]}}}}}", None),
+        ("{id: a, call: f, contract: {schema: {if: true, then: {required: [x]}, contains: {const: 1}, minContains: 2}}}", None),
         ("{id: a, call: f, after: [c]}, {id: b, call: f, after: [a]}, {id: c, call: f, after: [b]}", "a → b → c → a"),
     ],
 )  # fmt: skip
@@ -351,3 +359,9 @@ def test_an_agent_step_says_what_its_agent_may_do_and_should_use() -> None:
     assert (node.intent, node.scope, node.tools) == (0, ("files.*", "web.fetch"), ("web.fetch",))
     assert node_from_json(node_to_json(node)) == node
     assert read_plan(str({"steps": [step_of(node)]}), id="p").nodes["a"] == node
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 200_000, "1" * 5_000 + "x"])
+def test_an_output_that_can_not_be_read_as_json_has_not_kept_its_schema(text: str) -> None:
+    contract = Contract(schema={"type": "array"})
+    assert "is not JSON" in str(violation(contract, StepSuccess(text)))

@@ -14,7 +14,7 @@ from iact.core.plan.limits import PlanLimits
 from iact.core.plan.machine import PlanMachine
 from iact.core.plan.model import PlanNode
 from iact.core.plan.modes.analyze import Analyze
-from iact.core.plan.modes.auto import Features, choose, choose_by_form, choose_for
+from iact.core.plan.modes.auto import TABLE, Features, choose, choose_by_form, choose_for
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.modes.nreflect import NReflect
 from iact.core.plan.modes.orchestrator import Orchestrator
@@ -605,6 +605,17 @@ def test_auto_goes_by_what_a_request_is_like_with_a_reason(like: dict[str, int |
 )
 def test_where_nobody_understands_a_request_only_its_form_counts(text: str, way: str) -> None:
     assert choose_by_form(text).way == way
+
+
+def test_a_way_that_failed_too_often_leads_to_the_dialogue() -> None:
+    like = Features(steps=5, foreseeable=True, depends=False, repeat=False, branches=False)
+    assert choose(like, {"foreseeable": 0.5}).way == "profile"
+    assert choose(like, {"branches": 1.0, "repeat": 1.0}).way == "profile"
+    assert choose(like, {"foreseeable": 0.51}).way == "dialogue"
+    assert "In 51% of your sessions" in choose(like, {"foreseeable": 0.51}).why
+    rows = [row.name for row in TABLE if row.way != "dialogue"]
+    assert all(rows)
+    assert len(set(rows)) == len(rows)
 
 
 def test_a_plan_in_auto_goes_by_its_steps() -> None:

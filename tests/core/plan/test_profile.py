@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 
 import pytest
 
+from iact.core.plan.domain_rules import DomainRule, fault_of
 from iact.core.plan.expression import Expression, StepOutputs
 from iact.core.plan.forms import read_plan
 from iact.core.plan.model import PlanError
@@ -44,7 +46,7 @@ HISTORY = {"f": 1.0}
 
 
 def profiled(
-    profile: object, runner: ScriptedRunner, **replies: str
+    profile: object, runner: ScriptedRunner, *, domain: Sequence[DomainRule] = (), **replies: str
 ) -> tuple[PlanResult, ScriptedAsker, Profile]:
     asker = ScriptedAsker(
         {
@@ -53,8 +55,8 @@ def profiled(
             **{k: [v] for k, v in replies.items()},
         }
     )
-    mode = Profile(HISTORY)
-    functions = Functions.of(FunctionInfo("f"))
+    mode = Profile(HISTORY, domain=domain)
+    functions = Functions.of(FunctionInfo("f"), FunctionInfo("web.list"))
     engine = PlanEngine(
         read_plan("goal: Read it.", id="p"),
         runner=runner,
@@ -140,6 +142,74 @@ def test_a_recovery_rule_tries_once_more_without_a_model() -> None:
     assert asker.kinds == ["profile", "reason"]
     assert tries == [{"path": "q", "n": 9}, {"path": "q", "n": 0}]
     assert result.status == "concluded"
+
+
+PLAIN = {
+    "steps": [
+        {"id": "list", "call": "web.list"},
+        {"id": "read", "call": "f", "params": {"path": "auto"}, "after": ["list"]},
+        {"id": "extra", "call": "f", "params": {"path": "x"}, "after": ["read"]},
+    ],
+    "confidence": 1.0,
+}
+
+
+def test_rules_of_the_domain_hold_on_every_route_and_beside_those_of_the_profile() -> None:
+    """PTR, section 2.2: what is known of a function before any profile is written."""
+    tries: list[dict[str, object]] = []
+
+    async def read(firing: Firing, waiting: Waiting) -> Outcome:
+        tries.append(dict(firing.arguments))
+        return StepFailure("raised", "It timed out.") if len(tries) == 1 else StepSuccess("")
+
+    domain = (
+        DomainRule("f", auto={"path": "before.files.0"}),
+        DomainRule("f", error="timed out", change={"timeout": 60}),
+        DomainRule("f", when="before == ''", skip=True),
+        DomainRule("web.*", when="true", change={"most": 5}),
+        DomainRule("mail.*", when="true", skip=True),
+    )
+    runner = ScriptedRunner({"list": StepSuccess({"files": ["a", "b"]}), "read": read})
+    result, asker, mode = profiled(PLAIN, runner, domain=domain)
+
+    assert mode.route == "pure"
+    assert asker.kinds == ["profile", "reason"]
+    assert next(one.arguments for one in runner.firings if one.node.id == "list") == {"most": 5}
+    assert tries == [{"path": "a"}, {"path": "a", "timeout": 60}]
+    assert result.nodes["extra"].validation == "left_out"
+    question = asker.asked[0].text
+    assert "- f fails with 'timed out': it is tried again with timeout = 60" in question
+    assert "- f, if before == '': it is left out" in question
+    assert '- f, a parameter that is "auto": path = before.files.0' in question
+    assert "mail.*" not in question, "no function that it has is of this pattern"
+
+
+def test_a_profile_s_own_rules_come_before_those_of_the_domain() -> None:
+    profile = PLAIN | {"recoveries": [{"step": "read", "error": "timed out", "set": {"timeout": 5}}]}
+    failing = StepFailure("raised", "It timed out.")
+    runner = ScriptedRunner({"list": StepSuccess({"files": ["a"]}), "read": [failing, StepSuccess("x")]})
+    domain = (
+        DomainRule("f", auto={"path": "before.files.0"}),
+        DomainRule("f", error="timed out", change={"timeout": 60}),
+    )
+    profiled(profile, runner, domain=domain)
+    assert [one.arguments for one in runner.firings if one.node.id == "read"] == [
+        {"path": "a"},
+        {"path": "a", "timeout": 5},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        (DomainRule("f", when="empty(before)", skip=True), ""),
+        (DomainRule("f", when="empty(", skip=True), "can't be used"),
+        (DomainRule("f", auto={"url": "hits.0.url"}), "reads 'hits'; it can read `before` alone"),
+    ],
+)
+def test_a_rule_of_the_domain_that_can_not_be_used_is_told(rule: DomainRule, says: str) -> None:
+    assert says in fault_of(rule)
+    assert bool(says) == bool(fault_of(rule))
 
 
 def test_one_repair_at_most_and_the_caveats_are_carried() -> None:

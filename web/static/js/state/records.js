@@ -139,6 +139,7 @@
  * @property {Record<string, RateTerms>|null} [rates]
  * @property {number} [recoveries] How often one step may be tried again by the recovery rules of a profile.
  * @property {number} [agent_seconds] The time of an agent step that states none.
+ * @property {number} [rounds] The most analyses of a plan in the mode `analyze`, if its author says no number.
  *
  * How a plan is run. `thinks`: whether models may be asked about it. `chosen`: why this mode was chosen, if the core chose it. `first`: the plan is written and then waits for a person.
  * @typedef {object} PlanTerms
@@ -255,6 +256,7 @@
  * @property {string} digest The digest of the question.
  * @property {Tokens} usage The tokens that asking took, including those spent while the message was still being written.
  * @property {string} [failed] Why no model could assess the message.
+ * @property {Record<string, number>|null} [failures] In what share of the user's earlier sessions the way of a row of the table did not reach the goal, by row.
  *
  * The user uploads a file: an immutable variable of the root. The body is what the root reads of it.
  * @typedef {object} UploadRecord
