@@ -204,6 +204,7 @@ PARTS: Final[Mapping[str, Part]] = {
         "Memory",
         "What recall finds and what it costs. [How it was measured](measurements/memory.md).",
         ("--cost", "20000", "--asks", "300"),
+        seconds=900,
     ),
     "tail": Part(
         "Contexts and caches",

@@ -267,7 +267,8 @@ class Hippocampus:
             scopes = tuple(statement_set.scope for statement_set in opened.writer.statement_sets(user))
         if not query.strip():
             return opened.reader.newest(scopes, limit, self._clock.now())
-        return opened.reader.search(Wanted(query, vector, scopes, self._clock.now()), limit, session or "")
+        wanted = Wanted(query, vector, scopes, self._clock.now())
+        return opened.reader.search(wanted, limit, session or "", with_neighbours=narrow)
 
     async def show(self, user: str, identity: str) -> Statement | None:
         """A statement with all of its fields."""

@@ -3,6 +3,8 @@
 A candidate's relevance is its similarity in meaning plus its share of the query's words, of which rare ones count more:
 embeddings blur names, numbers and identifiers. Relevance below the embedder's floor is noise: an agent that needs nothing
 gets nothing. Nearly identical candidates are removed, and the best are taken until the token budget is used up.
+
+Who searches also gets what was stated just before or after a match: "We go to Oslo" and then "The hotel is the Bryggen".
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -40,6 +42,12 @@ class Weights:
     """What is added to similarity at a full match of words."""
     wish: float = 0.7
     """The share of the floor that a preference needs: a wish resembles its occasions little."""
+    neighbour: float = 0.7
+    """How much of the difference to a better neighbour is added in a search."""
+
+
+NEARBY: Final = 8
+"""Records of a session within which a statement is beside another: two messages, each with its turn and its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,37 @@ def matched(query: str, found: Mapping[str, tuple[Statement, float]]) -> list[Ca
 def rank(candidates: Iterable[Candidate], weights: Weights) -> list[Scored]:
     """Every candidate with its score, best first; if equal, the newer one first."""
     scored = [_score(candidate, weights) for candidate in candidates]
-    return sorted(scored, key=lambda one: (-one.score, -one.statement.when.timestamp(), one.statement.id))
+    return sorted(scored, key=_best_first)
+
+
+def rank_beside(candidates: Iterable[Candidate], weights: Weights) -> list[Scored]:
+    """The same, with a share of the score of what was stated just before or after."""
+    alone = rank(candidates, weights)
+    sessions: dict[str, list[Scored]] = {}
+    for one in alone:
+        sessions.setdefault(one.statement.session, []).append(one)
+
+    scored = [_beside(one, sessions[one.statement.session], weights) for one in alone]
+    return sorted(scored, key=_best_first)
+
+
+def _beside(one: Scored, session: Sequence[Scored], weights: Weights) -> Scored:
+    near = [other.score for other in session if are_beside(one.statement, other.statement)]
+    gain = weights.neighbour * (max(near, default=0.0) - one.score)
+    if gain <= 0:
+        return one
+    return replace(one, score=one.score + gain, why=f"{one.why}, beside a match")
+
+
+def are_beside(one: Statement, other: Statement) -> bool:
+    """Whether two statements were made just before or after each other in the same session."""
+    in_one_session = bool(one.session) and one.session == other.session
+    is_near = abs(one.record - other.record) <= NEARBY
+    return in_one_session and is_near and one.id != other.id
+
+
+def _best_first(one: Scored) -> tuple[float, float, str]:
+    return -one.score, -one.statement.when.timestamp(), one.statement.id
 
 
 def _score(candidate: Candidate, weights: Weights) -> Scored:

@@ -41,20 +41,37 @@ class MemoryReader:
         self._weights = weights
         self._floor = floor
 
-    def search(self, asked: Wanted, limit: int, session: str) -> list[Recalled]:
-        """The results for a person, best first, those that hold no longer after the others. `session`: the asking one.
+    def search(
+        self, asked: Wanted, limit: int, session: str, *, with_neighbours: bool = False
+    ) -> list[Recalled]:
+        """The results of a search, best first, those that hold no longer after the others. `session`: the asking one.
 
         Leaves out noise: statements that match no word of the query and are no nearer in meaning than unrelated texts.
+        `with_neighbours`: with what was stated just before or after the best ones, for an agent, which can't look.
         """
         near = [
             candidate
             for candidate in self._candidates(asked)
             if candidate.lexical or ranking.stands_out(candidate, self._floor, self._weights)
         ]
-        scored = ranking.rank(near, self._weights)
+        if with_neighbours:
+            scored = ranking.rank_beside(self._joined_by_neighbours(asked, near), self._weights)
+        else:
+            scored = ranking.rank(near, self._weights)
         scored.sort(key=lambda one: not one.statement.holds)
         chosen = ranking.choose(scored, fits=lambda one: True, limit=limit)
         return [ranking.recalled(one, session, asked.now) for one in chosen]
+
+    def _joined_by_neighbours(self, asked: Wanted, near: Sequence[Candidate]) -> list[Candidate]:
+        """These candidates, and what was stated beside the best of them and still holds."""
+        hits = {one.statement.id: (one.statement, one.similarity) for one in near}
+        best = [one.statement for one in ranking.rank(near, self._weights)[:_ROWS]]
+        for scope, session in {(one.scope, one.session): None for one in best}:
+            for statement in self._store.of_session(self._set(scope), session):
+                is_beside = any(ranking.are_beside(statement, one) for one in best)
+                if statement.holds and is_beside:
+                    hits.setdefault(statement.id, (statement, 0.0))
+        return ranking.matched(asked.text, hits)
 
     def newest(self, scopes: Sequence[MemoryScope], limit: int, now: datetime) -> list[Recalled]:
         """The most recent statements, without a query."""

@@ -86,6 +86,10 @@ class Store(Protocol):
         """All statements of one kind in this set."""
         ...
 
+    def of_session(self, statement_set: StatementSet, session: str) -> list[Statement]:
+        """All statements of one session in this set."""
+        ...
+
     def delete(self, statement_set: StatementSet, ids: Sequence[str]) -> None: ...
 
     def drop(self, statement_set: StatementSet) -> None: ...
@@ -254,6 +258,14 @@ class ChromaStore:
             if collection is None:
                 return []
             answer = collection.get(where={"kind": kind}, include=["documents", "metadatas"])
+        return list(_read(statement_set, answer))
+
+    def of_session(self, statement_set: StatementSet, session: str) -> list[Statement]:
+        with self._whole:
+            collection = self._collections.get(statement_set)
+            if collection is None:
+                return []
+            answer = collection.get(where={"session": session}, include=["documents", "metadatas"])
         return list(_read(statement_set, answer))
 
     def delete(self, statement_set: StatementSet, ids: Sequence[str]) -> None:

@@ -19,6 +19,9 @@ from iact.core.errors import UsageError
 TYPES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 """LoCoMo's category numbers, as its evaluation code uses them; 5 is adversarial."""
 
+SHIPPED: Final = Path(__file__).parent / "conversations.json"
+"""Our own conversations."""
+
 _DATES: Final = ("%I:%M %p on %d %B, %Y", "%Y-%m-%dT%H:%M:%S", "%d %B, %Y")
 
 
@@ -38,6 +41,8 @@ class Question:
     text: str
     type: str
     evidence: frozenset[str]
+    answer: str = ""
+    """What is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def _conversation(sample: dict[str, object], n: int) -> Conversation:
         evidence = frozenset(re.findall(r"D\d+:\d+", " ".join(map(str, one.get("evidence") or ())))) & ids
         kind = TYPES.get(one.get("category"))
         if evidence and kind:
-            questions.append(Question(str(one["question"]), kind, evidence))
+            questions.append(Question(str(one["question"]), kind, evidence, str(one.get("answer", ""))))
     return Conversation(str(sample.get("sample_id", n)), tuple(turns), tuple(questions))
 
 

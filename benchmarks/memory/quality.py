@@ -24,6 +24,9 @@ from iact.hippocampus.ranking import Weights
 
 DEPTH: Final = 10
 
+_RECORDS: Final = 4
+"""The records that a message of a dialogue has in a journal: what was said, what was recalled, the turn and the reply."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -70,14 +73,14 @@ class Plain:
 
 
 class Ours:
-    """The Hippocampus, filled turn by turn and queried through its search. `names`: turns by their records."""
+    """The Hippocampus, filled turn by turn and queried as by an agent's RECALL. `names`: turns by their records."""
 
     def __init__(self, memory: UserMemory, names: dict[str, str]) -> None:
         self.memory = memory
         self.names = names
 
     async def find(self, question: str) -> list[str]:
-        rows = await self.memory.search(question, limit=2 * DEPTH)
+        rows = await self.memory.search(question, limit=2 * DEPTH, project="", session="now")
         found = dict.fromkeys(self.names[row.id.split(".")[0]] for row in rows)
         return list(found)[:DEPTH]
 
@@ -124,7 +127,9 @@ async def ours(conversations: Sequence[Conversation], weights: Weights) -> Async
 
 def _statement(one: Conversation, turn: Turn) -> NewStatement:
     session = f"{one.name}-{turn.session}"
-    return NewStatement(session, turn.n, "/", turn.at.isoformat(), turn.text, "fact", "person", "remembered")
+    return NewStatement(
+        session, _RECORDS * turn.n, "/", turn.at.isoformat(), turn.text, "fact", "person", "remembered"
+    )
 
 
 async def measure(way: Way, conversations: Sequence[Conversation]) -> dict[str, Score]:

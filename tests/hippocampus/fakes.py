@@ -97,6 +97,9 @@ class DictStore:
     def of_kind(self, statement_set: StatementSet, kind: StatementKind) -> list[Statement]:
         return [hit.statement for hit in self.all(statement_set) if hit.statement.kind == kind]
 
+    def of_session(self, statement_set: StatementSet, session: str) -> list[Statement]:
+        return [hit.statement for hit in self.all(statement_set) if hit.statement.session == session]
+
     def delete(self, statement_set: StatementSet, ids: Sequence[str]) -> None:
         self._check()
         for identity in ids:

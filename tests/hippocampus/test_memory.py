@@ -353,3 +353,20 @@ async def test_a_memory_of_messages_is_converted_from_the_journals_and_said_once
     assert b"zanzibarkrill" not in contents(tmp_path)
     async with run(tmp_path) as opened:
         assert (await opened.of("anna").recall(ask("Choose the mode of the editor."))).notice == ""
+
+
+async def test_an_agent_s_search_also_finds_what_was_stated_beside_a_match(tmp_path: Path) -> None:
+    """A person's search does not: they can look into the session."""
+    beside = "The hotel is called Bryggen."
+    said = [
+        told("s1", 4, "We travel to Oslo in May."),
+        told("s1", 9, beside),
+        told("s1", 40, "The printer is on the second floor."),
+        told("s2", 9, "My bicycle is red."),
+    ]
+    async with run(tmp_path, *said) as opened:
+        memory = opened.of("anna")
+        found = await memory.search("Oslo", session="now")
+        assert [row.text for row in found] == [said[0].text, beside]
+        assert found[1].why.endswith("beside a match")
+        assert [row.text for row in await memory.search("Oslo")] == [said[0].text]
