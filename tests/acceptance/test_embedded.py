@@ -50,6 +50,18 @@ def test_these_are_the_suggestions_of_the_page() -> None:
     assert re.findall(r't\("(.*?)"\)', listed) == list(SUGGESTED)
 
 
+def test_readme_and_the_tutorial_begin_with_suggestions_of_the_page() -> None:
+    """What they tell a newcomer to write before another model is connected."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = readme.partition("## Two commands")[2].partition("\n## ")[0]
+    assert re.findall(r"^> (.*)$", first, re.MULTILINE) == ["Show me the disk usage of /tmp in your sandbox"]
+
+    tutorial = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    before = tutorial.partition("## 3. Connect a model")[0]
+    assert re.findall(r"^Press \*\*(.*?)\*\*", before, re.MULTILINE) == [_SQUARES]
+    assert re.findall(r"^> ", before, re.MULTILINE) == []
+
+
 def test_these_are_the_commands_of_readme() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert re.findall(r'^\S*iact run "(.*)"$', text, re.MULTILINE) == list(_COMMANDS)
@@ -66,6 +78,7 @@ def test_these_are_the_commands_of_the_guide() -> None:
 def test_what_a_newcomer_tries_first_ends_right(stage: Stage, text: str) -> None:
     answer = stage.product(**ON_BOARD).ask(text, seconds=_PATIENCE)
     assert re.search(SUGGESTED[text], answer.reply), answer.reply
+    assert "small model on board" not in answer.reply, answer.reply
     records = journal_law(answer.journal)
     assert any(record.kind == "result" and record.text("status") == "ok" for record in records)
     assert answer.status == "done"
