@@ -437,6 +437,7 @@ class Execution:
             self.state,
             frozenset(self.superseded),
             self.mode.rules_applied(),
+            reports=self.mode.reports and self.limits.report,
         )
 
     def words(self) -> list[str]:

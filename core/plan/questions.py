@@ -3,7 +3,8 @@
     who asks for what              planner, replan   patch   observer, reflection   analysis, report
     the person's words                    x            x              x                    x
     conversation, memory                  x                                                x
-    values, files                         x
+    values                                x
+    files                                 x            x
     functions                             x        the failed step's in full
     the form of a step, all of it         x            x
     what ran, in order                    x            x              x                    x
@@ -110,6 +111,13 @@ class PlanSituation:
     """Steps in whose place there are others."""
     rules: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """For steps that a rule of a profile changed: which rules applied."""
+    reports: bool = True
+    """Whether a model writes an answer from the results when the plan has ended."""
+
+    @property
+    def is_the_persons(self) -> bool:
+        """Whether the goal is what the person wrote, word for word, and nothing besides."""
+        return len(self.briefing.words) == 1 and self.briefing.words[0].strip() == self.goal.strip()
 
 
 # --- steps in words -------------------------------------------------------------------------------------------------
@@ -172,7 +180,9 @@ def _words(it: PlanSituation) -> QuestionPart:
 def _goal(it: PlanSituation) -> QuestionPart:
     """The goal with the caller's demands, for every model."""
     ruled = it.briefing.ruled()
-    return text_part("goal", f"Goal: {it.goal}\n\n{ruled}".strip(), share=2)
+    # What stands word for word above is not said twice.
+    goal = "what the person wrote." if it.is_the_persons else it.goal
+    return text_part("goal", f"Goal: {goal}\n\n{ruled}".strip(), share=2)
 
 
 def _conversation(it: PlanSituation) -> QuestionPart:
@@ -423,7 +433,7 @@ def plan(it: PlanSituation) -> Question:
         *request(it),
         *surroundings(it),
         _functions(it),
-        text_part("form", f"{_STEP_FORM}{_models(it.briefing)}"),
+        text_part("form", f"{_STEP_FORM}{_models(it.briefing)}{_ending(it)}"),
         text_part("ways", WAYS),
     )
 
@@ -445,6 +455,16 @@ def _models(briefing: Briefing) -> str:
     simple = "; `simple: true` says that its task needs no judgement, and means `model: fast`"
     shown = simple if "fast" in briefing.models else ""
     return f"\n- `model` says which model does a step with `agent`: {', '.join(briefing.models)}{shown}."
+
+
+def _ending(it: PlanSituation) -> str:
+    """What a planner must know if its last step speaks to the person; empty if a model writes an answer, or an agent reads it."""
+    if it.reports or not it.is_the_persons:
+        return ""
+    return (
+        "\n- Nobody writes an answer afterwards: the person reads what the last step returns, as it stands. So end in one step "
+        "whose result is the answer that they asked for."
+    )
 
 
 def correct(question: Question, reply: str, problems: Sequence[str]) -> Question:
@@ -508,7 +528,7 @@ def replan(it: PlanSituation, reason: str) -> Question:
         _planned(it, full=True),
         _attempts(it),
         text_part("issues", f"Why other steps are needed: {reason}", share=1),
-        text_part("form", f"{_STEP_FORM}{_models(it.briefing)}\n- {rules}"),
+        text_part("form", f"{_STEP_FORM}{_models(it.briefing)}{_ending(it)}\n- {rules}"),
         text_part("ways", WAYS),
     )
 
@@ -603,6 +623,8 @@ def patch(it: PlanSituation, record: NodeRecord) -> Question:
         _running(it),
         _planned(it),
         _attempts(it),
+        # Another way to the same is often a file that lies there.
+        _files(it),
         _functions(it, named),
         text_part(
             "form",
