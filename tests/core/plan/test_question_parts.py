@@ -69,7 +69,7 @@ TABLE: Mapping[str, tuple[str, ...]] = {
         "`files.write <content> path`", "→ JSON", *FORM, *WAYS,
     ),
     "patch": (
-        WORDS, SAID_LATER, "`files.read path`", "others, of which nothing was needed so far: web.search", *FORM, RAN,
+        WORDS, SAID_LATER, "web.conf (40 B)", "`files.read path`", "others, of which nothing was needed so far: web.search", *FORM, RAN,
         RUNNING, PLANNED, WAITS, DIAGNOSIS, *WAYS,
     ),
     "observe": (WORDS, SAID_LATER, RAN, FAILED, RUNNING, PLANNED, WAITS, DIAGNOSIS, *WAYS),
@@ -121,6 +121,7 @@ def test_each_question_has_its_parts(kind: str) -> None:
     assert text.index(WORDS) < 200, "the person's words come first"
     judges = kind in ("observe", "reflect", "patch")
     assert (CONVERSATION in text) != judges
+    assert ("web.conf (40 B)" in text) == (kind in ("plan", "replan", "patch")), "who writes steps sees the files"
     assert ("`files.write <content> path`" in text) == (kind in ("plan", "replan", "patch"))
 
 

@@ -7,7 +7,10 @@ import pytest
 from iact.core.plan import questions
 from iact.core.plan.answers import DiagnosisAnswer, patch, plan_text
 from iact.core.plan.briefing import Briefing, KnownValue
+from iact.core.plan.commands import AskModel
 from iact.core.plan.forms import read_plan, step_of
+from iact.core.plan.machine import PlanMachine
+from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.prompt import build
 from iact.core.plan.protocol import ROLES, FunctionInfo, PlanQuestion
 from iact.core.plan.questions import PlanSituation
@@ -54,6 +57,38 @@ def test_a_planner_is_told_only_what_there_is() -> None:
     assert "- $a (text/plain, 2 B): ok" in told
     assert "Today is Monday, 2026-01-05." in told
     assert "`simple: true`" in told
+
+
+def test_a_goal_that_is_the_persons_message_is_not_said_twice() -> None:
+    said = "Which hosts are in web.conf?"
+    for goal, words, once in ((said, [said], True), ("Find hosts", [said], False), (said, [said, "And mail?"], False)):
+        told = build(questions.plan(PlanSituation(goal, Briefing(words=words), [SEARCH])))
+        assert ("Goal: what the person wrote." in told) is once
+        assert told.count(said) == words.count(said) + (goal == said and not once)
+
+
+def test_a_planner_is_told_if_nobody_writes_an_answer_from_its_results() -> None:
+    said = "Which hosts are in web.conf?"
+    sentence = "the person reads what the last step returns"
+    for goal, reports, is_told in ((said, False, True), (said, True, False), ("Find hosts", False, False)):
+        situation = PlanSituation(goal, Briefing(words=[said]), [SEARCH], reports=reports)
+        assert (sentence in build(questions.plan(situation))) is is_told
+        assert (sentence in build(questions.replan(situation, "It failed."))) is is_told
+
+
+@pytest.mark.parametrize("mode", ["static", "reflect", "nreflect", "orchestrator", "analyze"])
+def test_only_static_has_nobody_who_writes_the_answer(mode: str) -> None:
+    machine = PlanMachine(
+        read_plan('{"goal": "Which hosts?"}', id="plan"),
+        mode=make_mode(mode, {}),
+        catalogue=Functions.of(SEARCH),
+        asks=True,
+        briefing=Briefing(words=["Which hosts?"]),
+    )
+    machine.begin(0.0)
+    (command,) = machine.take()
+    assert isinstance(command, AskModel)
+    assert ("Nobody writes an answer afterwards" in command.question.text) is (mode == "static")
 
 
 @pytest.mark.parametrize(
