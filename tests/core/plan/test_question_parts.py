@@ -121,7 +121,9 @@ def test_each_question_has_its_parts(kind: str) -> None:
     assert text.index(WORDS) < 200, "the person's words come first"
     judges = kind in ("observe", "reflect", "patch")
     assert (CONVERSATION in text) != judges
-    assert ("web.conf (40 B)" in text) == (kind in ("plan", "replan", "patch")), "who writes steps sees the files"
+    assert ("web.conf (40 B)" in text) == (kind in ("plan", "replan", "patch")), (
+        "who writes steps sees the files"
+    )
     assert ("`files.write <content> path`" in text) == (kind in ("plan", "replan", "patch"))
 
 

@@ -61,7 +61,11 @@ def test_a_planner_is_told_only_what_there_is() -> None:
 
 def test_a_goal_that_is_the_persons_message_is_not_said_twice() -> None:
     said = "Which hosts are in web.conf?"
-    for goal, words, once in ((said, [said], True), ("Find hosts", [said], False), (said, [said, "And mail?"], False)):
+    for goal, words, once in (
+        (said, [said], True),
+        ("Find hosts", [said], False),
+        (said, [said, "And mail?"], False),
+    ):
         told = build(questions.plan(PlanSituation(goal, Briefing(words=words), [SEARCH])))
         assert ("Goal: what the person wrote." in told) is once
         assert told.count(said) == words.count(said) + (goal == said and not once)
