@@ -196,7 +196,7 @@ def task_of(
                 also.setdefault(step, []).append(name)
                 continue
             called[step] = len(handed)
-            source = _step_in_a_line(run.state.nodes[step].node)
+            source = _source(run, step)
         handed.append(_Handed(plan.table.receive(variable_of(name), kept), kept, source))
     for one in node.dependencies:
         settled = run.latest.get(one)
@@ -206,7 +206,7 @@ def task_of(
                 first = handed[called[one]]
                 handed[called[one]] = replace(first, source=f"{first.source}{names}")
             else:
-                source = _step_in_a_line(run.state.nodes[one].node)
+                source = _source(run, one)
                 handed.append(_Handed(variable_of(one), settled.value, f"{source}{names}"))
             handed += [_Handed(name, plan.table[name]) for name in settled.brought if name in plan.table]
     known: dict[str, _Handed] = {}
@@ -219,8 +219,21 @@ def task_of(
     return _bound(tree, node, message)
 
 
+def _source(run: PlanRun, step: str) -> str:
+    """The source of a value: what its step does, and in whose place, if others failed before it.
+
+    Their errors are left out: a program's words may be a stranger's.
+    """
+    record = run.state.nodes[step]
+    source = _step_in_a_line(record.node)
+    failed = [_step_in_a_line(earlier.node) for earlier in questions.lineage(run.state, record)]
+    if not failed:
+        return source
+    return f"{source}, in the place of {', then of '.join(failed)}, which failed"
+
+
 def _step_in_a_line(node: PlanNode) -> str:
-    """What a step does, as the source of a value: a long argument is of no use to its reader."""
+    """What a step does: a long argument is of no use to its reader."""
     return inline(questions.step(node), _SOURCE)
 
 

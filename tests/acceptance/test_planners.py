@@ -181,6 +181,26 @@ def test_a_second_patch_sees_what_was_tried_before(stage: Stage) -> None:
     assert given_up.fields["diagnosis"]["action"] == "give_up"  # type: ignore[index,call-overload]
 
 
+def test_an_agent_step_is_told_in_whose_place_its_source_stands(stage: Stage) -> None:
+    """It is to say how a number was obtained, and can only know what it is told."""
+    steps = [
+        shell("service", "echo cut off by $SHELL; exit 4"),
+        "{id: tell, agent: writer, task: Say where it is from., after: [service]}",
+    ]
+    replacing = {"steps": [{"id": "dump", "call": "shell.run", "params": {"command": "echo 377"}}]}
+    reply = answers(plan(*steps), "Done.", about=lambda request: json.dumps(replacing))
+    endpoint = stage.endpoint(
+        lambda request: "From the dump." if request.agent == "/audit/writer" else reply(request)
+    )
+    stage.product(endpoint).ask("Where is it from?")
+    (opening,) = [one.last for one in endpoint.requests if one.agent == "/audit/writer"]
+    assert (
+        'from shell.run {"command": "echo 377"}, in the place of '
+        'shell.run {"command": "echo cut off by $SHELL; exit 4"}, which failed'
+    ) in opening
+    assert "cut off by /bin" not in opening, "what a failed step printed is not an agent's task"
+
+
 def test_an_endpoint_that_refuses_every_form_is_asked_in_text(stage: Stage) -> None:
     """As many local servers do; what they write around their answers changes nothing."""
 
