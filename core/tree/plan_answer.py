@@ -1,6 +1,6 @@
 """The answer of a plan to the person who asked for it: in their language, in sentences, without what only programs read.
 
-A model wrote it, or it has a form here, in the languages that the page has. Ids of steps, patterns and kinds of checks
+A model wrote it, or it has a form here, in English, German and Chinese. Ids of steps, patterns and kinds of checks
 stay in the report to a caller (`core.tree.plan_report`), in the page and in `--json`. Pure.
 """
 
@@ -18,6 +18,7 @@ from iact.core.plan.contracts import as_text
 from iact.core.plan.model import PlanNode
 from iact.core.plan.state import NodeRecord
 from iact.core.records.parts import Reached
+from iact.core.tree.plan_reasons import Language, told_reason
 from iact.core.tree.plan_run import Ending, PlanRun
 
 _SHOWN: Final = 4_000
@@ -42,6 +43,7 @@ _OURS: Final = frozenset(
 class _Words:
     """The form in one language."""
 
+    language: Language
     reached: Mapping[Reached, str]
     stopped: str
     missing: str
@@ -50,6 +52,7 @@ class _Words:
 
 
 _ENGLISH: Final = _Words(
+    "en",
     {
         "yes": "It is done.",
         "partly": "Not all of it is done.",
@@ -62,6 +65,7 @@ _ENGLISH: Final = _Words(
     "the whole",
 )
 _GERMAN: Final = _Words(
+    "de",
     {
         "yes": "Es ist erledigt.",
         "partly": "Es ist nicht alles erledigt.",
@@ -73,6 +77,23 @@ _GERMAN: Final = _Words(
     "Anders getan als geplant:",
     "das Ganze",
 )
+_CHINESE: Final = _Words(
+    "zh",
+    {
+        "yes": "已完成。",
+        "partly": "没有全部完成。",
+        "no": "没有完成。",
+        "unknown": "没有人检查过是否完成。",
+    },
+    "已停止。",
+    "缺少的部分：",
+    "实际做法与计划不同：",
+    "全部",
+)
+
+_CHINESE_CHARACTERS: Final = re.compile(r"[\u4e00-\u9fff]")
+_KANA: Final = re.compile(r"[\u3040-\u30ff]")
+_LATIN_WORDS: Final = re.compile(r"[A-Za-z]{2,}")
 
 _GERMAN_WORDS: Final = re.compile(
     r"[äöüß]|\b(?:der|die|das|und|ist|ein|eine|mit|für|nicht|bitte|welche|wie|was|von|zu|auf|aus|sieh|schreib\w*|mach\w*)\b",
@@ -95,7 +116,7 @@ def answer_of(run: PlanRun, ending: Ending) -> str:
     if verdict.by == "person" and verdict.reached != "yes":
         parts.append(words.stopped)
     elif verdict.reached != "yes":
-        why = "" if verdict.because in _OURS else verdict.because
+        why = "" if verdict.because in _OURS else told_reason(verdict.because, words.language)
         parts.append(f"{words.reached[verdict.reached]} {why}".strip())
 
     if ending.answer is not None:
@@ -104,7 +125,9 @@ def answer_of(run: PlanRun, ending: Ending) -> str:
         parts += _results(run)
 
     if verdict.missing:
-        rows = (f"- {_subject_of(run, one, words)}: {_short(why)}" for one, why in verdict.missing.items())
+        rows = (
+            f"- {_subject_of(run, one, words)}: {_why(why, words)}" for one, why in verdict.missing.items()
+        )
         parts.append("\n".join([words.missing, *rows]))
     # A model's answer says what was done instead of what; the form has to.
     if verdict.replaced and ending.answer is None:
@@ -117,7 +140,12 @@ def answer_of(run: PlanRun, ending: Ending) -> str:
 
 
 def _words_for(text: str) -> _Words:
-    """The form in the language of a request: German, or else English."""
+    """The form in the language of a request: Chinese, German, or else English."""
+    chinese = len(_CHINESE_CHARACTERS.findall(text))
+    # A Chinese request names files and programs in Latin letters; a Japanese one has kana between its characters.
+    if chinese > len(_LATIN_WORDS.findall(text)) and not _KANA.search(text):
+        return _CHINESE
+
     german, english = len(_GERMAN_WORDS.findall(text)), len(_ENGLISH_WORDS.findall(text))
     return _GERMAN if german > english else _ENGLISH
 
@@ -150,5 +178,5 @@ def _subject(node: PlanNode) -> str:
     return labels.inline(str(named[0]), _SUBJECT) if named else node.call
 
 
-def _short(text: str) -> str:
-    return labels.inline(text, _WHY)
+def _why(reason: str, words: _Words) -> str:
+    return labels.inline(told_reason(reason, words.language), _WHY)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from iact.core.plan.contracts import violation
+from iact.core.plan.model import Contract
+from iact.core.plan.protocol import StepSuccess
+from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
+from iact.core.tree.plan_reasons import told_reason
 from tests.core.session.fakes import replies
 from tests.core.session.plan_scenes import Answers, runtime
 
@@ -29,6 +37,7 @@ def answered(data: Path, text: str, mode: str, answers: Answers) -> str:
 
 STEPS = "steps:\n  - {id: total, call: t.read, params: {text: '377.10'}}\n"
 BROKEN = "steps:\n  - {id: all_good, call: t.read, params: {text: one}}\n  - {id: check-9, call: t.fail, params: {text: two}}\n"
+WAITING = f"{BROKEN}  - {{id: last-7, call: t.read, params: {{text: 合计}}, after: [check-9]}}\n"
 GIVE_UP = {"A step failed.": '{"action": "give_up", "cause": "gone"}'}
 
 
@@ -41,6 +50,7 @@ def test_one_result_is_the_answer(tmp_path: Path) -> None:
     [
         ("Was ist die Summe, und ist sie richtig?", "Es ist nicht alles erledigt.", "Was fehlt:"),
         ("What is the total, and is it right?", "Not all of it is done.", "What is missing:"),
+        ("读取 orders.csv，合计是多少？对吗？", "没有全部完成。", "缺少的部分："),
     ],
 )
 def test_what_is_missing_is_said_in_the_language_of_the_request(
@@ -67,3 +77,54 @@ def test_what_a_model_wrote_stands_alone(tmp_path: Path) -> None:
         "Judge the": ['{"decision": "conclude", "reached": true, "answer": "Die Summe ist 377,10."}'],
     }
     assert answered(tmp_path, "Was ist die Summe?", "reflect", answers) == "Die Summe ist 377,10."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Was ist die Summe, und ist sie richtig?", "Etwas, das davor kommt, ist nicht gelungen."),
+        ("What is the total, and is it right?", "Something that it needs did not succeed."),
+        ("读取 orders.csv，合计是多少？对吗？", "它之前的步骤没有成功。"),
+        ("合計はいくらですか。", "Something that it needs did not succeed."),
+    ],
+)
+def test_a_reason_of_ours_is_said_in_the_language_of_the_request(tmp_path: Path, text: str, why: str) -> None:
+    told = answered(tmp_path, text, "static", {"Plan the steps": [WAITING], "Plan the": "no", **GIVE_UP})
+    assert told.endswith(f": {why}")
+    assert "check-9" not in told
+    assert "last-7" not in told
+
+
+OUTPUT: Final[Mapping[str, JSON]] = {"type": "object", "required": ["total"]}
+
+
+@pytest.mark.parametrize(
+    ("contract", "success"),
+    [
+        (Contract(exit_status=0), StepSuccess("", exit_status=3)),
+        (Contract(pattern="total [0-9]"), StepSuccess("none")),
+        (Contract(schema=OUTPUT), StepSuccess({"sum": 1})),
+    ],
+)
+def test_no_contract_that_fell_is_told_in_english_to_others(contract: Contract, success: StepSuccess) -> None:
+    why = violation(contract, success)
+    assert why
+    chinese = told_reason(why, "zh")
+    assert re.search("[\u4e00-\u9fff]", chinese)
+    assert not re.search("[A-Za-z]", chinese)
+    assert re.search("Rückgabewert|Was dabei herauskam", told_reason(why, "de"))
+    assert "[0-9]" not in told_reason(why, "en")
+
+
+def test_what_a_program_printed_stays_as_it_is() -> None:
+    told = told_reason(
+        "The exit status is 1, not 0. Its output: cat: zwei.txt: Datei oder Verzeichnis nicht gefunden", "de"
+    )
+    assert (
+        told
+        == "Der Rückgabewert ist 1 statt 0. Die Ausgabe: cat: zwei.txt: Datei oder Verzeichnis nicht gefunden"
+    )
+    assert told_reason("no such host", "zh") == "no such host"
+    assert (
+        told_reason("It failed and was left out: no such host", "zh") == "它失败了，因此被省略：no such host"
+    )
