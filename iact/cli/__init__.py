@@ -6,6 +6,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage; of work on a goal also 3 reached i
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from iact.cli.options import Chosen
 from iact.cli.program import program
 from iact.core.errors import IactError, UsageError, lone
 from iact.signals import ENDING
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 __all__ = ["main", "parse", "program"]
 
@@ -83,6 +86,10 @@ def _run(chosen: Chosen) -> int:
     except Exception as error:
         if chosen.debug:
             raise
+        if isinstance(error, OSError) and error.errno in _FULL:
+            where = f" ({error.filename})" if error.filename else ""
+            print(f"iact: The disk is full{where}. Free some space, and start it again.", file=sys.stderr)
+            return 1
         print(
             f"iact: an internal error ({type(error).__name__}: {error}). Run it again with --debug to see where.",
             file=sys.stderr,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 import sys
 from importlib.metadata import version
 from io import FileIO
 
+from iact.commands.standard_streams import connected
 from iact.core.errors import UsageError
 from iact.settings import Settings
 from iact.signals import ENDING, run
@@ -27,7 +27,7 @@ def acp(settings: Settings, *, intent: str | None, scope: str | None) -> int:
         raise UsageError(
             "iact acp needs a package that is not installed. Install it: pip install 'iact[acp]'."
         ) from error
-    if not all(_connected(one) for one in (0, 1)):
+    if not all(connected(one) for one in (0, 1)):
         raise UsageError(
             "iact acp is started by an editor, which talks to it through pipes. Enter the command in the editor's "
             "settings; see docs/how-to/editors.md."
@@ -40,11 +40,6 @@ def acp(settings: Settings, *, intent: str | None, scope: str | None) -> int:
             os.dup2(nothing.fileno(), 0)
         run(_serve(settings, reading, writing, intent, scope))
     return 0
-
-
-def _connected(descriptor: int) -> bool:
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 async def _serve(

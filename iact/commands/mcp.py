@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from iact.commands.standard_streams import connected
 from iact.core.errors import UsageError
 from iact.core.session.policy import read_policies
 from iact.face_server import ServerVisitors
@@ -38,6 +39,12 @@ def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str, h
         raise UsageError(
             "iact mcp needs a package that is not installed. Install it: pip install 'iact[mcp]'."
         )
+    if http is None and not (connected(0) or os.isatty(0)):
+        raise UsageError(
+            "iact mcp is started by an MCP client, which talks to it through pipes. Enter the command in the client's "
+            "settings, or serve with --http PORT; see docs/how-to/mcp-server.md."
+        )
+
     make_data_directory(settings)
     read_policies(settings.data).chosen(scope)
     place = Path(workspace) if workspace else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -240,12 +241,23 @@ def test_a_full_disk_stops_the_session(stage: Stage, small_disk: Path) -> None:
     )
 
 
-def test_a_disk_that_is_full_from_the_start(stage: Stage, small_disk: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("run", "Hello."), "No space left on device"),
+        (("serve", "--port", "0"), "The disk is full"),
+        (("mcp", "--http", "0"), "No space left on device|The disk is full"),
+    ],
+)
+def test_a_disk_that_is_full_from_the_start(
+    stage: Stage, small_disk: Path, command: tuple[str, ...], says: str
+) -> None:
     with pytest.raises(OSError, match="No space left"):
         (small_disk / "fill").write_bytes(b"\0" * (1 << 20))
-    ran = Product.at(small_disk, _NOWHERE, **NO_MODULES).run("run", "Hello.")
+    ran = Product.at(small_disk, _NOWHERE, **NO_MODULES).run(*command)
     assert ran.status == 1
-    assert "No space left on device" in ran.sentence
+    assert re.search(says, ran.sentence), ran.stderr
+    assert "internal error" not in ran.stderr
 
 
 # --- journals that are damaged ------------------------------------------------------------------------

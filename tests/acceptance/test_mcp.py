@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -286,6 +287,18 @@ def test_it_ends_cleanly_and_prints_nothing_of_its_own(stage: Stage, how: str) -
             process.send_signal(signal.SIGTERM)
         assert process.wait(300) == 0
         assert process.stdout.read() == b""
+
+
+def test_what_is_no_pipe_is_refused_with_how_it_is_started(stage: Stage) -> None:
+    product = stage.product(**NO_MODULES)
+    with open(os.devnull, "rb") as nothing:
+        ran = subprocess.run(
+            [sys.executable, "-m", "iact", "mcp"],
+            env=product.environment, cwd=product.data.parent,
+            stdin=nothing, capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("iact: iact mcp is started by an MCP client"), ran.stderr
 
 
 def test_without_its_package_it_says_what_to_install(stage: Stage, tmp_path: Path) -> None:
