@@ -11,6 +11,7 @@ from typing import Final
 
 from iact.core.language.actions import Registry
 from iact.core.modules.registry import Loaded, specs_of
+from iact.core.plan.figures import PlanFigures, figures_of
 from iact.core.plan.forms import goal_text, read_plan
 from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import MAX_NODES, WORK, PlanGraph, PlanNode, size_fault
@@ -80,6 +81,7 @@ class PlanView:
     version: int
     steps: Mapping[str, StepView]
     facts: Mapping[str, JSON]
+    figures: PlanFigures
 
 
 def plan_views(tree: Tree) -> dict[str, PlanView]:
@@ -100,7 +102,9 @@ def _view(tree: Tree, agent: Agent, run: PlanRun) -> PlanView:
     version = run.state.plan.version if run.state.versions else 0
     work = {one: node for one, node in run.state.plan.nodes.items() if node.kind in WORK}
     steps = _steps(work, run.state.nodes)
-    return PlanView(agent.path, run.mode, tree.state(agent), version, steps, plan_json(tree, agent))
+    return PlanView(
+        agent.path, run.mode, tree.state(agent), version, steps, plan_json(tree, agent), figures_of(run.state)
+    )
 
 
 def _steps(

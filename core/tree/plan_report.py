@@ -9,6 +9,7 @@ from typing import Final
 from iact.core.context.excerpt import excerpt
 from iact.core.language import labels
 from iact.core.plan.contracts import as_text
+from iact.core.plan.figures import figures_of
 from iact.core.plan.model import WORK
 from iact.core.plan.result import PlanResult, node_json, shortfall, versions_json
 from iact.core.plan.state import NodeRecord
@@ -207,6 +208,7 @@ def plan_json(tree: Tree, plan: Agent) -> dict[str, JSON]:
         **_judged(run.ending),
         "versions": versions_json(run.state.versions),
         "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
+        "figures": figures_of(run.state).to_json(),
         **facts_of(run),
     }
 
@@ -243,6 +245,7 @@ def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
         "versions": versions_json(run.state.versions),
         "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
         "usage": {"model_calls": model_calls, "tokens": tokens},
+        "figures": figures_of(run.state).to_json(),
         "warnings": list(ending.warnings) if ending is not None else [],
         "left_out": list(found.left_out),
         "assumed": list(found.assumed),

@@ -18,6 +18,7 @@ from acp.schema import (
     DeniedOutcome,
     PermissionOption,
     PromptResponse,
+    StopReason,
     ToolCallProgress,
     ToolCallUpdate,
     Usage,
@@ -314,11 +315,10 @@ def ended(reply: Record, usage: Usage) -> PromptResponse:
     if content.status == "bound":
         tokens = content.bound in ("tokens", "context", "money", "quota")
         return PromptResponse(stop_reason="max_tokens" if tokens else "max_turn_requests", usage=usage)
-    verdict = verdict_on(content)
-    if verdict.outcome == "stopped":
-        return PromptResponse(
-            stop_reason="cancelled" if verdict.by == "person" else "max_turn_requests", usage=usage
-        )
     # The protocol has no word for a goal that was not reached.
+    verdict = verdict_on(content)
     told = {"iact/verdict": verdict_json(verdict)} if content.plan else None
+    if verdict.outcome == "stopped":
+        reason: StopReason = "cancelled" if verdict.by == "person" else "max_turn_requests"
+        return PromptResponse(stop_reason=reason, usage=usage, field_meta=told)
     return PromptResponse(stop_reason="end_turn", usage=usage, field_meta=told)

@@ -42,11 +42,25 @@ SETS: Final = (
 @click.option(
     "--tokens", type=Count(1), metavar="N", help="the most tokens that the whole evaluation may use"
 )
+@click.option(
+    "--repeat",
+    type=Count(1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="ask each question N times in each way, the ways in a random order",
+)
+@click.option(
+    "--beside",
+    metavar="DIR",
+    multiple=True,
+    help="the folder of another evaluation: also count in how many of them each way is ahead",
+)
 @click.option("--out", metavar="DIR", help="where runs and journals are kept (default: eval-SET)")
 @options.as_json
 def evaluate(
     settings: Settings, *, name: str, questions: str | None, ways: str | None, limit: int | None, seed: int,
-    budget: float | None, tokens: int | None, out: str | None, as_json: bool,
+    budget: float | None, tokens: int | None, repeat: int, beside: tuple[str, ...], out: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Ask your model questions with known answers in several ways of working, and compare the results.
 
@@ -55,5 +69,7 @@ def evaluate(
     from iact.commands import evaluation
     from iact.evaluation.evaluation import Budget
 
-    asked = evaluation.EvaluationRequest(name, questions, ways, limit, seed, out, Budget(budget, tokens))
+    asked = evaluation.EvaluationRequest(
+        name, questions, ways, limit, seed, out, Budget(budget, tokens), repeat, beside
+    )
     return evaluation.evaluate(settings, asked, as_json=as_json)

@@ -15,7 +15,7 @@ from iact.core.ports import JSON
 from iact.core.session.models import Models
 from iact.evaluation import report, seven_groups
 from iact.evaluation.evaluation import Budget, Evaluation
-from iact.evaluation.kept import Kept, open_kept
+from iact.evaluation.kept import EvalRun, Kept, open_kept, runs_in
 from iact.evaluation.questions import EvalQuestion, chosen, load
 from iact.evaluation.ways import ARMS, PROFILED, USUAL, Arm
 from iact.settings import Settings
@@ -35,6 +35,10 @@ class EvaluationRequest:
     seed: int
     out: str | None
     budget: Budget
+    repeat: int = 1
+    """How often each question is asked in each way."""
+    beside: Sequence[str] = ()
+    """Folders of other evaluations, to be counted with this one."""
 
 
 def evaluate(settings: Settings, asked: EvaluationRequest, *, as_json: bool) -> int:
@@ -56,19 +60,22 @@ async def _evaluate(
     settings: Settings, asked: EvaluationRequest, questions: Sequence[EvalQuestion], arms: Sequence[Arm], folder: Path,
     *, priced: bool, as_json: bool,
 ) -> int:  # fmt: skip
+    others = [runs_in(Path(folder)) for folder in asked.beside]
     models = models_of(settings)
     try:
         kept = open_kept(folder, _terms(asked, questions, arms, models))
-        work = Evaluation(settings, models, kept, questions, arms, asked.budget, _tell)
+        work = Evaluation(
+            settings, models, kept, questions, arms, asked.budget, _tell, asked.repeat, asked.seed
+        )
         try:
             finished = await work.work()
         finally:
-            _show(kept, len(work.pairs), priced=priced, as_json=as_json)
+            _show(kept, len(work.planned), others, priced=priced, as_json=as_json)
     finally:
         await models.close()
     if not finished:
         raise IactError(
-            f"The budget is used up; {len(kept.done)} of {len(work.pairs)} runs are done. To continue, run the same command "
+            f"The budget is used up; {len(kept.done)} of {len(work.planned)} runs are done. To continue, run the same command "
             "with a larger budget."
         )
     return 0
@@ -119,17 +126,22 @@ def _terms(
     }
 
 
-def _show(kept: Kept, of: int, *, priced: bool, as_json: bool) -> None:
+def _show(kept: Kept, of: int, others: Sequence[Sequence[EvalRun]], *, priced: bool, as_json: bool) -> None:
     runs = list(kept.done.values())
     rows, gained = report.rows(runs), report.differences(runs)
+    plans = report.plan_rows(runs)
+    ahead = report.advantages([runs, *others]) if others else {}
     if as_json:
         told = {
-            "runs": len(runs), "of": of, "ways": rows, "differences": gained,
+            "runs": len(runs), "of": of, "ways": rows, "differences": gained, "plans": plans, "advantages": ahead,
             "money": kept.money if priced else None, "tokens": kept.tokens, "folder": str(kept.folder),
         }  # fmt: skip
         print(json.dumps(told, ensure_ascii=False))
         return
     print(report.tables(rows, gained, priced=priced))
+    for table in (report.plan_table(plans), report.advantage_table(ahead, 1 + len(others))):
+        if table:
+            print(f"\n{table}")
     money = f", {kept.money:.4f} in money" if priced else ""
     print(
         f"\n{len(runs)} of {of} runs, {kept.tokens:,} tokens{money}. Journals: {kept.folder / 'data' / 'sessions'}"

@@ -7,6 +7,7 @@ its model replies are in its journal, and are not requested again.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from iact.core.records.record import Record
 from iact.core.session.models import Models
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.evaluation.kept import EvalRun, Kept
+from iact.evaluation.kept import EvalRun, Kept, RunKey
 from iact.evaluation.questions import ASKED, EvalQuestion, answer_of, exact, f1
 from iact.evaluation.ways import Arm
 from iact.faces import conversation
@@ -56,8 +57,25 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One question, to be asked in one way. `repetition`: from 1."""
+
+    question: EvalQuestion
+    arm: Arm
+    repetition: int
+
+    @property
+    def key(self) -> RunKey:
+        """What tells it from other runs."""
+        return self.question.id, self.arm.name, self.repetition
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An evaluation. `models`: used by all runs, and not closed here. `tell`: receives a line about each run, for people."""
+    """An evaluation. `models`: used by all runs, and not closed here. `tell`: receives a line about each run, for people.
+
+    `repeat`: how often each question is asked in each way. `seed`: of the order of repeated runs.
+    """
 
     settings: Settings
     models: Models
@@ -66,11 +84,21 @@ class Evaluation:
     arms: Sequence[Arm]
     budget: Budget
     tell: Callable[[str], None]
+    repeat: int = 1
+    seed: int = 42
 
     @property
-    def pairs(self) -> list[tuple[EvalQuestion, Arm]]:
-        """All runs, grouped by question."""
-        return [(question, arm) for question in self.questions for arm in self.arms]
+    def planned(self) -> list[PlannedRun]:
+        """All runs, grouped by question. If they are repeated, the ways of each group are in a random order, so that what
+        changes with time (a busy machine, a warm cache) is no way's advantage."""
+        runs: list[PlannedRun] = []
+        for repetition in range(1, self.repeat + 1):
+            for question in self.questions:
+                group = [PlannedRun(question, arm, repetition) for arm in self.arms]
+                if self.repeat > 1:
+                    random.Random(f"{self.seed} {question.id} {repetition}").shuffle(group)
+                runs += group
+        return runs
 
     async def work(self) -> bool:
         """Do all runs that are not done yet. Returns False if the budget ended it.
@@ -78,16 +106,17 @@ class Evaluation:
         Raises:
             IactError: the models can't be reached. Finished runs are kept.
         """
-        for question, arm in self.pairs:
-            if (question.id, arm.name) in self.kept.done:
+        for run in self.planned:
+            if run.key in self.kept.done:
                 continue
             left = self.budget.left(self.kept)
-            if left.over or not await self._run(question, arm, left):
+            if left.over or not await self._run(run, left):
                 return False
         return True
 
-    async def _run(self, question: EvalQuestion, arm: Arm, left: Budget) -> bool:
+    async def _run(self, planned: PlannedRun, left: Budget) -> bool:
         """Do one run. Returns False if the budget cut it off."""
+        question, arm, key = planned.question, planned.arm, planned.key
 
         def bounds(one: Bounds) -> Bounds:
             return left.of(arm.of(one))
@@ -95,25 +124,25 @@ class Evaluation:
         settings = self.settings.model_copy(
             update={"data": self.kept.folder / "data", "memory": "off", "store": None}
         )
-        key, lent = (question.id, arm.name), self.models.lend()
+        lent = self.models.lend()
         async with open_runtime(settings, opened=lent, policy=self.settings.data, bound=bounds) as runtime:
             before = self.kept.begun.get(key)
             session = await _again(runtime, before)
             resumed = session is not None
             if session is None:
                 session = await runtime.open()
-                self.kept.begin(*key, session.id)
+                self.kept.begin(key, session.id)
             began = time.monotonic()
             reply = await _answer(session, question, arm)
-            run = _run_of(session, question, arm, reply, time.monotonic() - began, resumed=resumed)
+            run = _run_of(session, planned, reply, time.monotonic() - began, resumed=resumed)
         if run.status == "failed" and not run.completion_tokens:
-            self.kept.cut(*key, run.money, run.tokens)
+            self.kept.cut(key, run.money, run.tokens)
             raise IactError(f"{reply.body.partition(chr(10))[0]} To continue, run the same command again.")
         if self._cut(run.bound, left):
-            self.kept.cut(*key, run.money, run.tokens)
+            self.kept.cut(key, run.money, run.tokens)
             return False
         self.kept.end(run)
-        done, of = len(self.kept.done), len(self.pairs)
+        done, of = len(self.kept.done), len(self.planned)
         said = {None: run.status, True: "right", False: "wrong"}[run.exact]
         self.tell(
             f"{done} of {of}: {question.id}, {arm.name}: {said}, {run.seconds:.1f} s, {run.tokens:,} tokens"
@@ -161,13 +190,15 @@ def _plant(file: Path, text: str) -> None:
 
 
 def _run_of(
-    session: Session, question: EvalQuestion, arm: Arm, reply: Record, seconds: float, *, resumed: bool
+    session: Session, planned: PlannedRun, reply: Record, seconds: float, *, resumed: bool
 ) -> EvalRun:
+    question = planned.question
+    plans = [view.figures for view in session.view.plans().values()]
     content, used, budget = reply.content, session.view.usage, session.view.budget
     assert isinstance(content, Reply)
     judged = question.kind != "open"
     return EvalRun(
-        question=question.id, arm=arm.name, session=session.id, group=question.group,
+        question=question.id, arm=planned.arm.name, repetition=planned.repetition, session=session.id, group=question.group,
         status="failed" if content.plan == "failed" else content.status, bound=content.bound,
         exact=exact(reply.body, question) if judged else None,
         f1=f1(reply.body, question) if judged else None,
@@ -176,6 +207,9 @@ def _run_of(
         prompt_tokens=used.prompt_tokens, cached_tokens=used.cached_tokens, completion_tokens=used.completion_tokens,
         money=0.0 if budget is None else budget.cost,
         bytes=len(reply.body.encode()), answer=answer_of(reply.body),
+        retries=sum(one.retries for one in plans), versions=sum(one.versions for one in plans),
+        contracts=sum(one.contracts for one in plans), held=sum(one.held for one in plans),
+        width=max((one.width for one in plans), default=0),
     )  # fmt: skip
 
 

@@ -94,6 +94,15 @@ def test_it_goes_on_after_a_kill_and_keeps_to_its_budget(stage: Stage, tmp_path:
         assert len(asked) == before
         assert "| react | all | 3 | 0.667 [" in product.run("eval", *given).stdout
 
+        # Each question once more, beside what there is; the evaluation counts itself, too.
+        ran, told = evaluated(priced, *given, "--repeat", "2", "--beside", str(out))
+        assert (ran.status, told["runs"], told["of"]) == (0, 12, 12)
+        plans, ahead = told["plans"], told["advantages"]
+        assert isinstance(plans, dict)
+        assert isinstance(ahead, dict)
+        assert {arm: row["deviation"] for arm, row in plans.items()} == {"react": 0, "G0": 0}
+        assert ahead["G0 − react"]["exact"] == [0, 0, 2]
+
         # Another question of the folder is not mixed with these.
         other = product.run("eval", *given[:3], "--ways", "react", "--out", str(out))
         assert (other.status, "other terms" in other.sentence) == (2, True), other
@@ -103,7 +112,7 @@ def test_it_goes_on_after_a_kill_and_keeps_to_its_budget(stage: Stage, tmp_path:
     assert [ways[arm]["all"]["exact"][0] for arm in ("react", "G0")] == [pytest.approx(2 / 3)] * 2
     runs = kept(out)
     assert [one["resumed"] for one in runs].count(True) >= 1
-    assert len({(one["question"], one["arm"]) for one in runs}) == 6
+    assert len({(one["question"], one["arm"], one["repetition"]) for one in runs}) == 12
     # The journal of every run is there and whole, and its tokens are those of the table.
     for one in runs:
         records = journal_law(out / "data" / "sessions" / str(one["session"]) / "journal.md")

@@ -1,7 +1,8 @@
 """How a plan can end, through the real product: mode × what the judge says × what became of a step under a contract.
 
 Each case runs twice: as a file (`iact plan run`, whose steps a person wrote) and as a goal (`iact run`, whose steps a planner
-wrote). Further rows: races, profiles, the contract of the whole plan. Status, verdict, exit status, the page and the faces
+wrote): 210 ways. Further rows: judges that can't be asked, races, profiles, the contract of the whole plan, what a new
+plan drops, bounds. Status, verdict, exit status, the page and the faces
 must say the same, and none a success that was not one. What a person stops is in `test_stopped_plans`.
 """
 
@@ -32,7 +33,7 @@ from iact.faces.responses.output import ending
 from iact.web.records import _short_of
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product
-from tests.endpoint import HttpError, Request, Script
+from tests.endpoint import Gate, HttpError, Request, Script
 from tests.endpoint import Reply as Written
 
 Judge = Literal["reached", "not reached", "more", "unreadable", "silent"]
@@ -309,3 +310,81 @@ def test_a_profile_ends_as_its_reasoner_says_and_its_contracts_allow(stage: Stag
         text = CALLS.replace("It is kept", "It is gone") if fell else CALLS
         verdict = checked(stage, script, text, "profile", reached, tools=True)
         assert bool(verdict["missing"]) == fell, verdict
+
+
+# --- steps that a model does without, bounds ---------------------------------------------------------------------
+
+CHAIN: Final = """\
+goal: Say what is here
+steps:
+  - {id: a, agent: first, task: "say what is here"}
+  - {id: b, agent: second, task: "say that it is kept", after: [a]}
+"""
+
+
+def planned(stage: Stage, script: Script, mode: str, reached: Reached) -> dict[str, object]:
+    """Have a planner write the steps for a goal, and check that everybody says how it ended; returns the verdict."""
+    product = stage.product(stage.endpoint(script), **NO_MODULES)
+    status, report = ran(product, "run", "--mode", mode, "--json", "Say what is here")
+    verdict = report["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["reached"], status) == (reached, EXITS[reached]), report
+    agree(Path(str(report["journal"])), "/", reached)
+    return verdict
+
+
+REPLANS: Final[Mapping[str, tuple[Reached, Reached]]] = {
+    'steps:\n  - {id: c, agent: third, task: "look again"}': ("yes", "yes"),
+    "nothing to do: All is there.": ("partly", "yes"),
+}
+"""What a new plan says, and what that makes of a step that it drops: of a person, of a planner."""
+
+
+@pytest.mark.parametrize("answer", REPLANS)
+def test_what_a_new_plan_drops_is_replaced_or_missing(stage: Stage, answer: str) -> None:
+    def script(request: Request) -> str:
+        question = next(said for _, said in request.messages if said)
+        if request.agent:
+            return "A table is here."
+        if question.startswith("Plan the steps that reach"):
+            return CHAIN
+        if question.startswith("Plan the steps that are still missing"):
+            return answer
+        if question.startswith("Judge the evidence"):
+            return _VERDICTS["reached" if "## c:" in question else "more"]
+        return "This is what is here."
+
+    by_person, by_planner = REPLANS[answer]
+    verdict = checked(stage, script, CHAIN, "reflect", by_person)
+    if by_person == "yes":
+        assert verdict["replaced"] == {"b": ["c"]}
+        assert verdict["missing"] == {}
+    else:
+        assert verdict["missing"] == {"b": "It was left out: All is there."}
+    planned(stage, script, "reflect", by_planner)
+
+
+@pytest.mark.parametrize("mode", ["static", *JUDGED])
+def test_a_plan_that_a_bound_ended_was_stopped(stage: Stage, mode: str) -> None:
+    """The bound on its time, while an agent's model is silent."""
+    gate = Gate()
+    model = Model(mode, "reached", "none")
+
+    def script(request: Request) -> Written | str:
+        if request.agent.endswith("/second"):
+            return Written("It is kept.", gates={0: gate})
+        return model(request)
+
+    product = stage.product(stage.endpoint(script), **NO_MODULES)
+    (product.data / "iact.toml").write_text("[plans]\nseconds = 2\n")
+    file = stage.folder / "plan.yaml"
+    file.write_text(STEPS)
+    status, report = ran(product, "plan", "run", str(file), "--mode", mode, "--json")
+    gate.release()
+
+    verdict = report["verdict"]
+    assert isinstance(verdict, dict)
+    assert (status, verdict["by"]) == (5, "bound"), report
+    assert verdict["reached"] in ("partly", "no")
+    assert report["status"] in ("partial", "failed")
+    agree(Path(str(report["journal"])), "/plan", verdict["reached"])

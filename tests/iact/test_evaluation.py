@@ -14,9 +14,19 @@ from iact.cli.evaluation import SETS as NAMED
 from iact.core.errors import UsageError
 from iact.evaluation import seven_groups
 from iact.evaluation.graph_tasks import needed, tasks, value, wanted
-from iact.evaluation.kept import FILE, EvalRun, open_kept
+from iact.evaluation.kept import FILE, EvalRun, open_kept, runs_in
 from iact.evaluation.questions import SETS, EvalQuestion, answer_of, chosen, exact, f1, load
-from iact.evaluation.report import differences, mean, rows, share, tables
+from iact.evaluation.report import (
+    advantage_table,
+    advantages,
+    differences,
+    mean,
+    plan_rows,
+    plan_table,
+    rows,
+    share,
+    tables,
+)
 
 PUBLISHED = {
     "trivia_qa": '{"Data": [{"Question": "Who?", "QuestionId": "tc_1", "Answer": {"Aliases": ["Sunset Blvd"], '
@@ -157,22 +167,73 @@ def test_tables_tell_groups_and_what_is_gained() -> None:
     assert "money" not in tables(found, gained, priced=False)
 
 
+def test_groups_are_compared_with_the_first_loop_and_with_the_group_before() -> None:
+    """Graph Harness, section 8.2: the gain of each part, and the total."""
+    runs = [made(f"G{group}", n, n < group) for group in range(7) for n in range(10)]
+    gained = differences(runs)
+    assert list(gained) == [
+        "G0 − G1", "G2 − G1", "G3 − G1", "G4 − G1", "G5 − G1", "G6 − G1", "G3 − G2", "G4 − G3", "G5 − G4", "G6 − G5",
+    ]  # fmt: skip
+    row = gained["G5 − G4"]
+    assert isinstance(row, dict)
+    assert isinstance(row["exact"], list)
+    assert row["exact"][0] == pytest.approx(0.1)
+
+
+def test_plans_tell_recoveries_contracts_width_circles_and_how_much_success_varies() -> None:
+    """Graph Harness, sections 8.1 and 8.4."""
+    plans = [made("G6", n, True, retries=1, versions=2, contracts=2, held=1, width=n + 1) for n in range(3)]
+    plans.append(replace(made("G6", 3, False, versions=1), bound="replans"))
+    again = [replace(one, repetition=2, exact=one.question == "q0") for one in plans]
+    loops = [made("G1", n, True) for n in range(4)]
+
+    found = plan_rows([*plans, *again, *loops])
+
+    assert list(found) == ["G6"], "a loop has no plan, and was not repeated"
+    row = found["G6"]
+    assert isinstance(row, dict)
+    figures = {name: figure[0] for name, figure in row.items() if isinstance(figure, list)}
+    assert figures == pytest.approx(
+        {"recoveries": 1.5, "versions": 1.75, "contracts_held": 0.5, "width": 1.5, "bound": 0.25}
+    )
+    # Two of four questions were right once and wrong once.
+    assert row["deviation"] == pytest.approx(2 * 0.7071 / 4, abs=1e-4)
+    assert "| G6 | 8 | 1.5 [" in plan_table(found)
+    assert plan_table({}) == ""
+
+
+def test_advantages_are_counted_over_evaluations() -> None:
+    """Profile-Then-Reason, section 3.2."""
+    one = [made("react", n, False) for n in range(4)] + [
+        made("profile", n, True, seconds=2.0) for n in range(4)
+    ]
+    other = [made("react", n, False) for n in range(4)] + [made("profile", n, False) for n in range(4)]
+    found = advantages([one, other, one])
+    assert found == {
+        "profile − react": {"exact": [2, 0, 1], "seconds": [0, 2, 1], "tokens": [0, 0, 3], "money": [0, 0, 3]}
+    }
+    assert "| profile − react | 2, 0, 1 | 0, 2, 1 | 0, 0, 3 | 0, 0, 3 |" in advantage_table(found, 3)
+
+
 def test_what_was_kept_is_there_again_and_half_a_line_is_not(tmp_path: Path) -> None:
     terms = {"set": "x"}
     kept = open_kept(tmp_path, terms)
     for number in (1, 2, 3):
-        kept.begin(f"q{number}", "react", f"s{number}")
+        kept.begin((f"q{number}", "react", 1), f"s{number}")
     kept.end(made("react", 1, True))
-    kept.cut("q2", "react", 0.25, 40)
+    kept.cut(("q2", "react", 1), 0.25, 40)
     with (tmp_path / FILE).open("a") as stream:
         stream.write('{"run": {"question": "q3", "ar')
     for _ in range(2):
         again = open_kept(tmp_path, terms)
-        assert list(again.done) == [("q1", "react")]
-        assert again.begun == {("q3", "react"): "s3"}
+        assert list(again.done) == [("q1", "react", 1)]
+        assert again.begun == {("q3", "react", 1): "s3"}
         assert (again.money, again.tokens) == (0.75, 140)
     again.end(made("react", 3, False))
     assert len(open_kept(tmp_path, terms).done) == 2
+    assert [one.question for one in runs_in(tmp_path)] == ["q1", "q3"]
+    with pytest.raises(UsageError, match="contains no evaluation"):
+        runs_in(tmp_path / "nowhere")
     with pytest.raises(UsageError, match=r"other terms \(set\)"):
         open_kept(tmp_path, {"set": "y"})
 
