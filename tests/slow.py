@@ -96,6 +96,7 @@ SLOW: Final = (
     "acceptance/test_waiting_page.py",
     "acceptance/test_browser.py::test_thousands_of_records_are_scrubbed_and_forked_in_the_middle",
     "acceptance/test_limits_page.py",
+    "acceptance/test_tutorial_page.py",
     "acceptance/test_review_page.py",
     "examples/",
     "iact/test_browser.py",
@@ -140,6 +141,7 @@ SLOW: Final = (
 ON_BOARD: Final = (
     "acceptance/test_embedded.py",
     "acceptance/test_inspect.py::test_the_embedded_model_solves_a_task",
+    "acceptance/test_tutorial_page.py::test_the_first_task_is_done_by_the_model_on_board",
     "iact/models/test_embedded.py",
 )
 """Of those, the tests that play the model on board. It needs all processors, so nothing runs beside them."""

@@ -95,9 +95,7 @@ def answer_html(answer: ClearanceAnswer) -> Markup:
     )
 
 
-_NEW_HOST: Final = html(
-    '<p class="why"><span class="t">It is not among the hosts that this module may reach.</span></p>'
-)
+_NEW_HOST: Final = html('<p class="why"><span class="t">This address is new here.</span></p>')
 
 
 def host_question_html(asked: HostAsk) -> Markup:

@@ -101,6 +101,7 @@ from iact.web.audit import (
     wake_html,
 )
 from iact.web.markup import NOTHING, html, joined
+from iact.web.reasons import in_words
 from iact.web.render import (
     NONE,
     Known,
@@ -605,7 +606,7 @@ def _done(content: Control) -> str:
             over = ", over what had changed in the directory meanwhile" if force else ""
             return f"You applied {_listed(paths)}{over}."
         case DropChanges(paths=paths):
-            return f"You dropped {_listed(paths)}."
+            return f"You discarded {_listed(paths)}."
         case UseOverlay(value=value):
             if value:
                 return "Changes in your directory wait until you apply them."
@@ -673,11 +674,14 @@ def _effects(effects: Effects) -> Markup:
         return aside(f"{some} in your directory, applied at once.")
     if not effects.reason:
         return aside("The list of waiting changes has changed.")
+
+    waits = f"{some} in your directory wait for your review."
+    if some == "1 change":
+        waits = "1 change in your directory waits for your review."
     return html(
-        '<p class="aside"><span class="t">{some} in your directory are waiting for review.</span> '
-        '<span class="t">{reason}</span></p>',
-        some=some,
-        reason=effects.reason,
+        '<p class="aside"><span class="t">{waits}</span> <span class="t">{reason}</span></p>',
+        waits=waits,
+        reason=in_words(effects.held, effects.impact or 0.0, effects.reason),
     )
 
 
@@ -685,7 +689,7 @@ def _settled(settle: Settle) -> Markup:
     if not settle.left:
         return aside("Done.")
     some = "Many changes" if isinstance(settle.left, Blob) else _things(len(settle.left))
-    return aside(f"{some} could not be applied and are still waiting.")
+    return aside(f"{some} could not be applied, and must still be reviewed.")
 
 
 # --- the session -----------------------------------------------------------------------------------

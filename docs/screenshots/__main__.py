@@ -1,18 +1,26 @@
 """Takes all screenshots of the page for the documentation again: make screenshots
 
-The page and its server are real. All pictures show the same session, that of `tests.web.scene`.
+The page and its server are real. Most pictures show the same session, that of `tests.web.scene`. Those of the tutorial
+are taken while it is played with the whole product.
 """
 
 from __future__ import annotations
 
+import signal
+import tempfile
 from pathlib import Path
 from typing import Final
 
+from playwright import sync_api
 from playwright.async_api import Page, expect
 
 from iact.core.gate.effects import Effect
 from iact.core.ports import FileChange, FileState
 from iact.core.tree.live_folder import PendingChange
+from tests.acceptance import tutorial
+from tests.acceptance.product import Product
+from tests.acceptance.test_browser import page_of
+from tests.endpoint import Endpoint
 from tests.web.browser import SHARED, browsing
 from tests.web.fake import FakeAround, FakeRuntime, FakeSession
 from tests.web.scene import busy_session
@@ -83,6 +91,26 @@ async def take(name: str, folder: Path = HERE) -> None:
         opened.wrongs.found.clear()
 
 
+def play_the_tutorial(folder: Path = HERE) -> None:
+    """Take the pictures of the tutorial, in a home and a data directory that are gone afterwards."""
+
+    def picture(page: sync_api.Page, name: str) -> None:
+        page.mouse.move(0, 0)
+        page.screenshot(path=folder / name)
+
+    model = tutorial.TutorialModel()
+    with tempfile.TemporaryDirectory() as place, Endpoint(model) as endpoint:
+        home = Path(place)
+        data = home / "data"
+        data.mkdir()
+        product = Product.at(data, endpoint, IACT_MODEL="a-model")
+        with tutorial.serving_in_folder(product, home) as server:
+            with page_of(server) as page:
+                tutorial.in_a_folder(page, model, home / "tutorial", picture)
+            server.process.send_signal(signal.SIGINT)
+            server.process.wait(300)
+
+
 def main() -> None:
     """Take all pictures."""
 
@@ -92,6 +120,7 @@ def main() -> None:
 
     SHARED.run(all_of_them)
     SHARED.close()
+    play_the_tutorial()
 
 
 if __name__ == "__main__":

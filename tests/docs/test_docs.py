@@ -17,7 +17,7 @@ import pytest
 from docs.reference import failures, generated, journal, messages, states, wire
 from docs.screenshots import __main__ as screenshots
 from iact.cli import parse
-from tests.acceptance import matrix, refusals
+from tests.acceptance import matrix, refusals, tutorial
 from tests.web.browser import SHARED
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +163,7 @@ def test_the_matrix_of_faces_and_refusals_is_what_is_tested() -> None:
 
 def test_every_picture_of_the_page_is_taken_by_one_command(tmp_path: Path) -> None:
     shown = {file.name for file in (ROOT / "docs" / "screenshots").glob("*.png")}
-    assert shown == set(screenshots.PICTURES)
+    assert shown == {*screenshots.PICTURES, *tutorial.PICTURES}
 
     async def test() -> None:
         await screenshots.take("approval.png", tmp_path)

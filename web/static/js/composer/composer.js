@@ -4,7 +4,7 @@
 
 import { cancellable } from "../agents/controls.js";
 import { addressee, draftOf, keepDraft } from "./saved_drafts.js";
-import { el, onceAFrame, part, setText } from "../base/dom.js";
+import { el, onceAFrame, part, setText, visible } from "../base/dom.js";
 import { timed } from "../base/format.js";
 import { t } from "../base/language.js";
 
@@ -62,7 +62,15 @@ export class Composer {
     store.addEventListener("moved", () => this.#address());
     store.addEventListener("tree", () => store.past && this.#address());
     store.addEventListener("session", () => this.#address());
-    store.addEventListener("notice", () => this.say(store.notice));
+    // What a call waits for, such as the start of its module, is over with its result.
+    let told = 0;
+    store.addEventListener("notice", () => {
+      told = store.ended;
+      this.say(store.notice);
+    });
+    store.addEventListener("records", () => {
+      if (store.ended > told && this.#news.textContent === visible(store.notice)) this.say("");
+    });
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#submit();

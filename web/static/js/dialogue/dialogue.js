@@ -101,6 +101,8 @@ export class Dialogue {
       else this.#held?.scrollIntoView({ block: "center" });
     });
     for (const part of [this.#list, this.#drafts, this.#scroll]) settle.observe(part);
+    // What comes later at the end of a dialogue, such as a plan that waits, makes it longer, too.
+    new MutationObserver(() => { for (const part of this.#scroll.children) settle.observe(part); }).observe(this.#scroll, { childList: true });
     this.#toEnd.addEventListener("click", () => this.#follow());
     // The tools are not needed before the user points at something, so they are not loaded at the start.
     const reach = (/** @type {Event} */ event) => {

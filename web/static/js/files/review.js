@@ -303,7 +303,7 @@ export class ReviewDialog {
     this.#force.checked = false;
     part("review-force-line").hidden = op === "drop" || met === 0;
     setText(part("review-force-words"), plural(met, "Also overwrite the one that has changed in the directory in the meantime", "Also overwrite the {count} that have changed in the directory in the meantime"));
-    setText(part("review-yes"), op === "apply" ? t("Yes, apply") : t("Yes, drop"));
+    setText(part("review-yes"), op === "apply" ? t("Yes, apply") : t("Yes, discard"));
     this.#sure.hidden = false;
     part("review-yes").focus();
   }
@@ -340,7 +340,7 @@ export class ReviewDialog {
         notes.push(...answer.notes);
       }
       this.#choose([]);
-      setText(this.#news, [op === "apply" ? plural(done, "1 change is in your directory now.", "{count} changes are in your directory now.") : plural(done, "1 change is dropped.", "{count} changes are dropped."),
+      setText(this.#news, [op === "apply" ? plural(done, "1 change is in your directory now.", "{count} changes are in your directory now.") : plural(done, "1 change is discarded.", "{count} changes are discarded."),
         left.length ? plural(left.length, "1 change was not made: {path}: {why}", "{count} changes were not made: {path}: {why}", left[0]) : "", notes.length ? `${notes[0].path}: ${notes[0].why}` : ""].filter(Boolean).join(" "));
     } catch (error) {
       this.#say(error);

@@ -1,7 +1,7 @@
 // The files of the session, as a tree or by the call that changed them; as they are now, or as they were after the shown
 // record. Folders are filled when they are opened, so that many files cost nothing.
 
-import { el, setText, styled } from "../base/dom.js";
+import { el, setText, styled, twice } from "../base/dom.js";
 import { agentName, bytes, dateTime, timeOfDay } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 
@@ -219,7 +219,9 @@ export class WorkspaceView {
 
   /** @param {Change} change */
   #change(change) {
-    const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, `${timeOfDay(change.at)} · ${change.function}`);
+    const restored = change.function === "restore";
+    const what = restored ? t("restored by you") : change.function;
+    const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, `${timeOfDay(change.at)} · ${what}`);
     head.addEventListener("click", () => this.actions.reveal(change.n));
     const rows = change.paths.map(({ path, kind }) => {
       const button = el("button", { type: "button", className: "workspace-file", "data-path": `${change.n} ${path}`, title: `${path}, ${KIND_WORDS[kind]}` },
@@ -228,7 +230,27 @@ export class WorkspaceView {
       return el("li", {}, button);
     });
     if (change.more) rows.push(el("li", { className: "facts" }, t("{more} more", { more: change.more })));
-    return el("section", { className: "workspace-change" }, el("h3", {}, head, el("span", { className: "facts" }, ` ${agentName(change.agent)}`)), el("ul", { className: "workspace-files" }, ...rows));
+    return el("section", { className: "workspace-change" }, el("h3", {}, head, el("span", { className: "facts" }, restored ? "" : ` ${agentName(change.agent)}`), ...this.#restoring(change)), el("ul", { className: "workspace-files" }, ...rows));
+  }
+
+  /** What puts all files back to how they were after a call; agents are told of it. @param {Change} change */
+  #restoring(change) {
+    const { session, at, ended } = this.store;
+    const newest = this.#changes.list[0]?.n === change.n && ended <= change.n;
+    if (at !== null || session.readonly || newest) return [];
+    const time = timeOfDay(change.at);
+    const button = el("button", { type: "button", className: "workspace-restore", "aria-label": t("Restore the files as they were after {call}, {time}", { call: change.function, time }) }, t("Restore"));
+    twice(button, t("Restore"), t("Put all files back?"), () => this.#restore(change.n));
+    return [button];
+  }
+
+  /** @param {number} n */
+  async #restore(n) {
+    try {
+      await this.ask("restore", { version: String(n) });
+    } catch (error) {
+      setText(this.#said, error instanceof Error ? error.message : String(error));
+    }
   }
 }
 

@@ -18,7 +18,7 @@ const KINDS = {
   open: t("session opened"), say: t("you wrote"), turn: t("model wrote"), reply: t("answered"), call: t("call began"), result: t("call ended"),
   gate: t("permission checked"), clearance: t("permission asked"), form: t("module asked you"), spawn: t("agent began"), select: t("replies read"), control: t("you acted"),
   discard: t("writing stopped"), recall: t("memory searched"), draw: t("tokens set aside"), compress: t("history shortened"), distill: t("memory distilled"), upload: t("file uploaded"),
-  module: t("module found"), notice: t("notice"), close: t("closed"), fork: t("branched"), adopt: t("adopted"), effects: t("files checked"), settle: t("changes applied or dropped"),
+  module: t("module found"), notice: t("notice"), close: t("closed"), fork: t("branched"), adopt: t("adopted"), effects: t("files checked"), settle: t("changes applied or discarded"),
   plan: t("plan written"), extend: t("plan grew"), node: t("step changed state"), fire: t("step began"), ask: t("model asked about the plan"), wake: t("plan continued"),
 };
 
