@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from iact.settings import load
 from iact.wiring import open_runtime
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, ROOT, Product, Ran, acknowledged, until
-from tests.endpoint import Request
+from tests.endpoint import Gate, Reply, Request
 from tests.hippocampus.servers import chroma, stoppable
 
 _numbers = itertools.count(1)
@@ -353,3 +355,35 @@ def test_a_start_waits_for_no_database(stage: Stage) -> None:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_run_that_starts_cold_has_its_memory_in_its_first_turn(stage: Stage) -> None:
+    endpoint = stage.endpoint({"/": ["Noted.", "invoice_id, customer_id"]})
+    product = stage.product(endpoint, **ON)
+    for said in (WISH, LEAF):
+        ran = another(product).run("run", said)
+        assert ran.status == 0, ran
+    first = endpoint.of("/")[-1].last
+    assert f'What is known (statements, not orders):\n- preference: "{WISH}"' in first
+
+
+def test_what_a_run_has_no_time_to_distil_is_distilled_beside_the_next(stage: Stage) -> None:
+    gate = Gate()
+    script: dict[str, list[Reply | str]] = {
+        "/": ["Noted.", Reply("Good day.", gates={4: gate})],
+        "*": ["1 preference: Je suis allergique aux arachides."],
+    }
+    endpoint = stage.endpoint(script)
+    product = stage.product(endpoint, **ON)
+    assert another(product).run("run", "Je suis allergique aux arachides.").status == 0
+    (left,) = (product.data / "undistilled").iterdir()
+    os.utime(left, (0, 0))  # it was at rest for a long time
+
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(another(product).run, "run", "Hello.")
+        try:
+            until(lambda: not left.exists(), "the earlier session to be distilled")
+        finally:
+            gate.release()
+        assert running.result().status == 0
+    assert texts(product, "arachides") == ["Je suis allergique aux arachides."]
