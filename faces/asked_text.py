@@ -11,15 +11,19 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from iact.core.records.forms import FormAsk
+from iact.core.records.forms import CHANGE, FormAsk
 from iact.core.records.record import Record
 from iact.core.session.question_text import told
-from iact.faces.conversation import is_in_words, is_verdict
+from iact.faces.conversation import field_for_words, is_in_words, is_verdict
 from iact.faces.message import question_id
 
 _HOW: Final = 'Answer "allow" or "deny" ("yes" or "no").'
 _HOW_WITH_VALUES: Final = 'Answer with the last line of this and your values in it, or "deny".'
 _HOW_IN_WORDS: Final = "Your next message is the answer."
+_HOW_STEP: Final = (
+    'Answer with what came of it, with "yes" if there is nothing to say, or with "no" if you did not do it.'
+)
+_HOW_ACCEPTED: Final = 'Answer "yes" to accept it, "no" to refuse it, or with what should be changed.'
 _MORE: Final = "{count} more questions wait after this one."
 _ONE_MORE: Final = "One more question waits after this one."
 _LATER: Final = "Your message is read when this is answered."
@@ -52,6 +56,8 @@ def _how(question: Record) -> str:
     """How a question is answered. The names of fields are a stranger's, and are in the fence only."""
     if is_in_words(question):
         return _HOW_IN_WORDS
+    if field := field_for_words(question):
+        return _HOW_ACCEPTED if field == CHANGE else _HOW_STEP
     return _HOW_WITH_VALUES if _values_line(question) else _HOW
 
 
@@ -75,4 +81,4 @@ def shown_question(text: str) -> str | None:
 
 def is_answer(question: Record, text: str) -> bool:
     """Whether a message answers a question. For approvals only a word for yes or no does, or JSON that says it."""
-    return is_in_words(question) or is_verdict(text)
+    return is_in_words(question) or bool(field_for_words(question)) or is_verdict(text)

@@ -21,7 +21,7 @@ from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer
 from iact.core.records.dialogue import Reply, Say
-from iact.core.records.forms import FormAnswer, FormAsk
+from iact.core.records.forms import CHANGE, FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
@@ -249,6 +249,17 @@ def is_in_words(question: Record | None) -> bool:
     return question is not None and isinstance(question.content, FormAsk) and question.content.by_agent
 
 
+def field_for_words(question: Record | None) -> str:
+    """The field of a plan's question that a message fills which is neither a yes nor a no; "" if it has none.
+
+    A message can let nothing through in this way: it is what came of the person's step, or what they want changed.
+    """
+    asked = question.content if question is not None else None
+    if not isinstance(asked, FormAsk) or not asked.by_plan:
+        return ""
+    return CHANGE if asked.accepts else ANSWER.name
+
+
 def is_verdict(said: str) -> bool:
     """Whether a text says yes or no, and nothing else."""
     try:
@@ -271,6 +282,9 @@ def _decision(question: Record | None, said: str | None) -> _Decision:
         return _Decision(True, values={RESULT.name: said})
     if is_in_words(question) and _as_json(said) is None:
         return _Decision(True, values={ANSWER.name: said})
+    field_name = field_for_words(question)
+    if field_name and not is_verdict(said):
+        return _Decision(True, values={field_name: said})
     return _verdict(said)
 
 

@@ -134,6 +134,38 @@ def test_a_word_after_a_response_answers(tmp_path: Path, streams: bool) -> None:
         assert results(product) == ["ok"]
 
 
+LETTER: Final = """```PLAN letter
+goal: Write a letter and have it signed
+steps:
+  - {id: draft, call: files.write, params: {path: letter.txt, content: Dear all}, contract: {by: person}}
+  - {id: sign, by: person, task: Sign letter.txt., after: [draft]}
+  - {id: sent, call: files.write, params: {path: sent.txt}, refs: {content: {step: sign}}}
+```"""
+KINDER: Final = (
+    '{"action": "replace", "failure": "stiff", "cause": "the greeting", "confidence": 0.9, "steps": [{"id": "kinder", '
+    '"call": "files.write", "params": {"path": "letter.txt", "content": "My dears"}}]}'
+)
+
+
+def test_a_step_that_is_the_persons_is_done_and_a_result_accepted_in_a_chat(tmp_path: Path) -> None:
+    """Words in a chat are what came of the step, or what should be changed; a plain yes accepts."""
+    with Endpoint({"/": [LETTER, DONE], "*": [KINDER]}) as endpoint:
+        product = Product.at(tmp_path, endpoint)
+        with serving(product) as url:
+            chat = Chatting(client(product, url))
+            asked = chat.say("Have the letter signed")
+            assert 'Answer "yes" to accept it, "no" to refuse it, or with what should be changed.' in asked
+            assert 'Answer "yes" to accept it' in chat.say("Less stiff, please")
+            asked = chat.say("yes")
+            assert "Sign letter.txt." in asked
+            assert "Answer with what came of it" in asked
+            assert chat.say("on 3 May") == DONE
+        (journal,) = product.journals()
+    files = journal.parent / "workspace"
+    assert (files / "letter.txt").read_text() == "My dears\n"
+    assert (files / "sent.txt").read_text() == "on 3 May"
+
+
 def test_an_old_yes_allows_nothing_new(tmp_path: Path) -> None:
     """A word answers what its client was shown. What is asked since then waits for an answer of its own."""
     other = "```files.write path=b.txt\nother\n```"
