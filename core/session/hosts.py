@@ -29,6 +29,7 @@ from iact.core.session.person_waits import PersonWaits
 from iact.core.tree.apply_hosts import may_ask, origin_of
 from iact.core.tree.carried import NOTHING_CARRIED, connection_carries
 from iact.core.tree.host_callers import callers_of
+from iact.core.tree.installing import is_first_to_a_host
 from iact.core.tree.reached import adds_labels
 
 Lasts = Literal["once", "session", "always"]
@@ -104,7 +105,9 @@ class HostAccess:
         hosts = self._live.tree.hosts
         is_first = (module, host, port, by) not in hosts.reached
         is_used_up = not hosts.once.get((module, host, port), True)
-        return is_first or is_used_up or adds_labels(self._live.tree, module, owner)
+        if is_first or is_used_up or adds_labels(self._live.tree, module, owner):
+            return True
+        return is_first_to_a_host(self._live.tree, module, host)
 
     def follow(self) -> None:
         """Record what the files say now, if it differs from the journal."""

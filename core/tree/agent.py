@@ -12,6 +12,7 @@ from typing import Literal
 
 from iact.core.gate.gate import Answer
 from iact.core.gate.grant import Grant, Narrowing
+from iact.core.gate.installs import Installer
 from iact.core.gate.provenance import NOTHING, Labels
 from iact.core.language.actions import ActionSpec
 from iact.core.language.grammar import Bound
@@ -85,6 +86,11 @@ class Pending:
     puts: Labels = NOTHING
     reached: bool = False
     """Whether its module reached the outside since the call was made, so that it may have brought anything."""
+    installs: Installer | None = None
+    """The installer of packages that it runs and nothing else, if neither its agent nor anything around it had read a
+    stranger when it began."""
+    hosts: frozenset[str] = frozenset()
+    """The hosts that its module reached since the call was made, as far as records name them."""
     remote: str = ""
     question: str = ""
     """For a plan's step: what its agent has asked, and waits for."""

@@ -110,6 +110,7 @@ from iact.core.tree import (
     chronicle,
     distilling,
     effects,
+    installing,
     loops,
     module_states,
     opening,
@@ -728,6 +729,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
     if is_gated(pending.spec):
         expect(tree, record, bool(pending.copied) == bool(pending.race), "races without a copy of its own")
         fold_gate.use(tree, pending, record, call)
+        installing.begins(tree, agent, pending)
         effects.begin(tree, agent, pending, record, call)
         apply_shared_state.begin(tree, agent, pending, record, call)
         carried.begins(tree, agent, pending)

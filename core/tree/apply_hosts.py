@@ -106,7 +106,7 @@ def reach(tree: Tree, record: Record, said: HostReach) -> None:
     expect(tree, record, origin == said.by, f"is allowed by {origin or 'nobody'}")
     what = (said.module, said.host, said.port)
     tree.hosts.reached.add((*what, said.by))
-    reached.connect(tree, said.module, said.owner)
+    reached.connect(tree, said.module, said.owner, said.host)
     if not tree.hosts.once.get(what, {0}):
         del tree.hosts.once[what]
 

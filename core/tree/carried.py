@@ -32,6 +32,7 @@ from iact.core.records.calls import Result
 from iact.core.records.record import Record
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.installing import sends_names_only
 from iact.core.tree.interpret import result_value
 from iact.core.tree.tree import Tree
 
@@ -236,6 +237,9 @@ def connection_carries(
         if pending.call and pending.spec.module == module
     ]
     if under_way and all(_only_clones(tree, pending, host) for _, pending in under_way):
+        return None
+
+    if under_way and all(sends_names_only(tree, agent, pending, host) for agent, pending in under_way):
         return None
 
     agents = [agent for agent, _ in under_way] or _connecting(tree, owner)

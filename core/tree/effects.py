@@ -18,7 +18,7 @@ from iact.core.errors import ReplayMismatch
 from iact.core.gate.additions import ActingKind
 from iact.core.gate.effects import Effect, highest, rate
 from iact.core.gate.gate import ASK_FROM
-from iact.core.gate.provenance import NOTHING, join
+from iact.core.gate.provenance import NOTHING, from_tool, join
 from iact.core.ports import JSON, AppliedChange, ChangeKind, FileChange, FileState
 from iact.core.records.calls import Call, Effects, Held, Result, Settle
 from iact.core.records.codec import Misfit, decode_list, encode_part
@@ -28,6 +28,7 @@ from iact.core.records.record import Record
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.expectations import expect, expect_content
+from iact.core.tree.installing import only_installs
 from iact.core.tree.live_folder import After, Intention, LiveFolder, PendingChange, UnseenCall
 from iact.core.tree.tree import Tree
 
@@ -100,7 +101,9 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
     loaded = tree.modules.get(function.split(".", 1)[0])
     if loaded is not None and loaded.manifest.needs.workspace == "write":
         labels = origin.written(tree, agent, pending)
-        tree.live.working[record.n] = UnseenCall(record.n, agent.path, function, labels)
+        tree.live.working[record.n] = UnseenCall(
+            record.n, agent.path, function, labels, installs=pending.installs is not None
+        )
 
 
 def unchanged(tree: Tree, result: Result) -> None:
@@ -193,6 +196,8 @@ def _held(
             )
             return "impact", f"The changes have impact {effect.impact:g}, and {what}."
     strange = origin.strange(tree, _labels(tree, works, writers))
+    if not writers and only_installs(works, [one.path for one in fresh]):
+        strange -= {from_tool(work.function) for work in works}
     if acting and strange:
         return "provenance", _acts(acting, strange)
     if effect.impact >= ASK_FROM and strange:

@@ -26,6 +26,8 @@ class UnseenCall:
     agent: str
     function: str
     labels: Labels
+    installs: bool = False
+    """Whether it only installs packages, for an agent that has read no stranger (`core.tree.installing`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ from iact.core.tree.shared_state import Holder
 from iact.core.tree.tree import Tree
 
 
-def connect(tree: Tree, module: str, owner: str) -> None:
+def connect(tree: Tree, module: str, owner: str, host: str) -> None:
     """Label what a module writes from now on. `owner`: the agent that the connecting instance serves alone, or ""."""
     background = list(_background(tree, module, owner))
     for agent, pending in _under_way(tree, module, owner):
+        pending.hosts |= {host}
         _label_call(tree, agent, pending)
     for holder, labels in background:
         _label_background(tree, holder, labels)

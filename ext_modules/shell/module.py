@@ -298,6 +298,8 @@ def _installing(place: str, path: str) -> dict[str, str]:
         "NPM_CONFIG_CACHE": f"{tempfile.gettempdir()}/.npm",
         "NPM_CONFIG_UPDATE_NOTIFIER": "false",
         "NPM_CONFIG_FUND": "false",
+        # What a package would run when it is installed could send anything (`core.gate.installs` relies on this).
+        "NPM_CONFIG_IGNORE_SCRIPTS": "true",
     }
 
 
