@@ -85,6 +85,7 @@ SLOW: Final = (
     "acceptance/test_embedded.py",
     "acceptance/test_evaluation.py",
     "acceptance/test_installs.py",
+    "acceptance/test_honest_installs.py",
     "acceptance/test_races.py",
     "acceptance/test_workshop.py",
     "iact/models/test_embedded.py",

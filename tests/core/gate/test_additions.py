@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +90,11 @@ def test_no_rule_of_a_policy_hides_the_kind(name: str) -> None:
 
 def test_what_is_taken_away_does_not_act() -> None:
     assert rate(FileChange("Makefile", "delete", FILE, None), FILE, Policy()).acts is None
+
+
+def test_the_table_of_attacks_has_every_kind() -> None:
+    """If this fails, write the row in docs/measurements/attacks.md as the others are."""
+    page = (Path(__file__).parents[3] / "docs" / "measurements" / "attacks.md").read_text(encoding="utf-8")
+    for kind in KINDS:
+        by = "the tool was run" if kind.shown else "its documentation"
+        assert f"| {kind.name} | {kind.tool} | {by} | waits | – | – | – | {kind.reason} |" in page
