@@ -1,10 +1,11 @@
 """The amount of source at two commits, and how densely it is written, room by room.
 
-    python -m benchmarks.house [--before REVISION] [--after REVISION] [--anchors]
+    python -m benchmarks.house [--before REVISION] [--after REVISION] [--anchors | --functions ROOM [--seed N]]
 
 Files, lines, classes and functions of the product and of its tests (empty lines are not counted), then the table of
 `breathing` for each room of the product. `--anchors` adds well-known packages, counted by the same rules; pip downloads
-them. Generated protobuf code, and the modules that examples were recorded with, are left out.
+them. `--functions` prints ten functions of a room instead, chosen by a seed, as they were and as they are. Generated
+protobuf code, and the modules that examples were recorded with, are left out.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.house.breathing import Breathing, breathing
+from benchmarks.house.functions import SEED, chosen, source_of
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = "c70af94^"
@@ -101,16 +103,17 @@ def counted(revision: str, *, tests: bool) -> Source:
     return Source(files, functions, classes)
 
 
-def rooms(revision: str) -> dict[str, list[str]]:
-    """The files of the product at a commit, as texts, by room: a folder of `core`, or one at the top."""
-    found: dict[str, list[str]] = {}
+def rooms(revision: str) -> dict[str, dict[str, str]]:
+    """The files of the product at a commit, as texts by name, by room: a folder of `core`, or one at the top."""
+    by_room: dict[str, dict[str, str]] = {}
     for name, text in _sources(revision).items():
         if name.startswith(_TESTS):
             continue
         folders = name.split("/")[:-1]
-        room = "/".join(folders[:2] if folders[:1] == ["core"] else folders[:1])
-        found.setdefault(room, []).append(text)
-    return found
+        depth = 2 if folders[:1] == ["core"] else 1
+        room = "/".join(folders[:depth])
+        by_room.setdefault(room, {})[name] = text
+    return by_room
 
 
 def anchor(package: str) -> Breathing:
@@ -129,7 +132,21 @@ def _print_rooms(before: str, after: str) -> None:
     for room in sorted(then.keys() | now.keys()):
         for side, files in (("before", then.get(room)), ("now", now.get(room))):
             if files:
-                print(f"| {room} | {side} | {breathing(files).cells()} |")
+                print(f"| {room} | {side} | {breathing(files.values()).cells()} |")
+
+
+def _print_functions(before: str, after: str, room: str, seed: int) -> None:
+    then = rooms(before).get(room, {})
+    now = rooms(after).get(room, {})
+    for number, place in enumerate(chosen(then, seed), 1):
+        print(f"\n## {number}. `{place.name}` in {place.file}\n")
+        for side, files in (("Before", then), ("Now", now)):
+            source = source_of(files, place)
+            print(
+                f"{side}:\n\n```python\n{source}\n```\n"
+                if source
+                else f"{side}: there is none of that name.\n"
+            )
 
 
 def main() -> None:
@@ -138,7 +155,13 @@ def main() -> None:
     parser.add_argument("--before", default=BEFORE)
     parser.add_argument("--after", default="HEAD")
     parser.add_argument("--anchors", action="store_true", help="also count well-known packages")
+    parser.add_argument("--functions", metavar="ROOM", help="print functions of a room: core/tree")
+    parser.add_argument("--seed", type=int, default=SEED, help="which functions")
     options = parser.parse_args()
+    if options.functions:
+        _print_functions(options.before, options.after, options.functions, options.seed)
+        return
+
     for title, tests in (("product", False), ("tests, benchmarks, documentation", True)):
         before, after = (counted(revision, tests=tests) for revision in (options.before, options.after))
         print(f"\n| {title} | before | after |\n|---|---|---|")

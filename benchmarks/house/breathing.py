@@ -67,7 +67,7 @@ def _add(counts: Breathing, tree: ast.Module, source: str) -> None:
         counts.functions += 1
         counts.function_lines += end - function.lineno + 1
 
-        body = _without_docstring(function.body)
+        body = without_docstring(function.body)
         if not body:
             continue
         first = body[0].lineno
@@ -105,7 +105,8 @@ def _walked(node: ast.AST) -> Iterator[ast.AST]:
         yield from _walked(child)
 
 
-def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a function without the text that says what it is for."""
     first = body[0]
     says = (
         isinstance(first, ast.Expr)

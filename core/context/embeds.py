@@ -35,17 +35,26 @@ _MEDIA: Final[Mapping[str, Medium]] = {
 
 def embedded(text: str) -> list[str]:
     """Return the names of the variables that a text embeds, in order, each once."""
-    return list(dict.fromkeys(match.group(1) for match in _EMBED.finditer(text))) if "](" in text else []
+    if "](" not in text:
+        return []
+    return list(dict.fromkeys(match.group(1) for match in _EMBED.finditer(text)))
 
 
 def medium_of(value: Value) -> Medium | None:
     """What kind of media a variable is; None if endpoints take nothing of its type."""
-    return _MEDIA.get(value.media.partition(";")[0].strip().lower())
+    return _MEDIA.get(_type_of(value))
+
+
+def _type_of(value: Value) -> str:
+    """A media type without its parameters."""
+    return value.media.partition(";")[0].strip().lower()
 
 
 def part(name: str, value: Value, takes: Collection[Medium]) -> Part | None:
     """Return a variable as a part of a message; None if the model does not take it, or it is too large."""
     medium = medium_of(value)
-    if medium is None or medium not in takes or not 0 < value.size <= LARGEST:
+    if medium is None or medium not in takes:
         return None
-    return Part(name, value.media.partition(";")[0].strip().lower(), medium, value.sha256, value.load)
+    if not 0 < value.size <= LARGEST:
+        return None
+    return Part(name, _type_of(value), medium, value.sha256, value.load)

@@ -74,17 +74,23 @@ class Range:
     """Numbers from `first` to `last`, both counted from 1 and both included."""
 
     first: int
+    """The first number."""
     last: int
+    """The last one."""
 
     def __len__(self) -> int:
         return self.last - self.first + 1
 
     def __str__(self) -> str:
-        return f"{self.first}-{self.last}" if self.first != self.last else f"{self.first}"
+        if self.first == self.last:
+            return f"{self.first}"
+        return f"{self.first}-{self.last}"
 
     def up_to(self, count: int) -> Range | None:
         """The part of the range that exists if there are `count`; None if there is none."""
-        return Range(self.first, min(self.last, count)) if self.first <= count else None
+        if self.first > count:
+            return None
+        return Range(self.first, min(self.last, count))
 
     def told(self) -> str:
         """The range for a reader: "46–977", or "46" if it is one number."""
@@ -159,7 +165,9 @@ Feedback: TypeAlias = str | Passage
 
 def as_read(part: Feedback) -> Feedback:
     """The same text for an agent whose labels already name its sources."""
-    return replace(part, sources=frozenset()) if isinstance(part, Passage) and part.sources else part
+    if isinstance(part, Passage) and part.sources:
+        return replace(part, sources=frozenset())
+    return part
 
 
 def excerpt(text: str, room: int, variable: str = "") -> str:
@@ -175,24 +183,27 @@ def excerpt(text: str, room: int, variable: str = "") -> str:
     whole = Selection(text, "", of=text.count("\n") + 1)
     head_end = text.rfind("\n", 0, room * 2 // 3 + 1)
     tail_begin = text.find("\n", len(text) - room // 3 - 1) + 1
-    head = text.count("\n", 0, head_end) + 1
-    tail = text.count("\n", tail_begin) + 1
+    head_lines = text.count("\n", 0, head_end) + 1
+    tail_lines = text.count("\n", tail_begin) + 1
     has_both = head_end >= 0 and tail_begin > 0
-    shown = head_end - head + len(text) - tail_begin - tail + 2
+    shown_in_lines = head_end - (head_lines - 1) + len(text) - tail_begin - (tail_lines - 1)
 
-    if has_both and shown * 2 >= room:
+    # A line so long that half of the room would be lost is cut within.
+    if has_both and shown_in_lines * 2 >= room:
         proposed = text[head_end + 1 : min(tail_begin - 1, head_end + AT_ONCE + 3)]
         behind = proposed.split("\n", _LINES_AT_ONCE)[:_LINES_AT_ONCE]
-        notice = _lines_left_out(whole, behind, Range(head + 1, whole.of - tail), variable)
+        notice = _lines_left_out(whole, behind, Range(head_lines + 1, whole.of - tail_lines), variable)
         parts = [text[:head_end], notice, text[tail_begin:]]
     else:
-        begin, end = room * 2 // 3, len(text) - room // 3
+        begin = room * 2 // 3
+        end = len(text) - room // 3
         notice = _characters_left_out(whole, Range(begin + 1, end), len(text), variable)
         parts = [text[:begin], notice, text[end:]]
 
-    made, ends_around_notice = "\n".join(parts), 2
-    saves = len(text) - len(made) + ends_around_notice > len(notice)
-    return made if saves else text
+    cut = "\n".join(parts)
+    ends_around_notice = 2
+    saved = len(text) - len(cut) + ends_around_notice
+    return cut if saved > len(notice) else text
 
 
 def select(text: str, lines: str = "", characters: str = "") -> Selection | str:
@@ -201,42 +212,52 @@ def select(text: str, lines: str = "", characters: str = "") -> Selection | str:
     Returns what is wrong, as the end of a sentence, if a range can't be read, or if nothing stands where it points.
     """
     count = text.count("\n") + 1
-    if not lines and not characters:
-        return Selection(text, "", of=count)
+    if not lines:
+        whole = Selection(text, "", of=count)
+        return _characters_of(whole, characters, "it has") if characters else whole
 
-    wanted_lines = _range(lines, "lines") if lines else Range(1, count)
-    if isinstance(wanted_lines, str):
-        return wanted_lines
-    taken = wanted_lines.up_to(count)
+    wanted = _range(lines, "lines")
+    if isinstance(wanted, str):
+        return wanted
+    taken = wanted.up_to(count)
     if taken is None:
         return f"it has {count:,} lines, so there is nothing at lines={lines.strip()}"
 
-    end = _begin_of_line(text, taken.last + 1) - 1 if taken.last < count else len(text)
-    within = text[_begin_of_line(text, taken.first) : end]
-    title = f" lines={taken} of {count:,}" if lines else ""
-    beyond = _beyond(wanted_lines, count, "lines")
-    if not characters:
-        return Selection(within, title, f"lines={taken} ", taken.first, count, beyond=beyond)
+    # The ends of lines are looked up: a text of millions of lines is not taken apart.
+    begin = _begin_of_line(text, taken.first)
+    end = len(text)
+    if taken.last < count:
+        end = _begin_of_line(text, taken.last + 1) - 1
+    selected = Selection(
+        text[begin:end],
+        title=f" lines={taken} of {count:,}",
+        chosen=f"lines={taken} ",
+        first=taken.first,
+        of=count,
+        beyond=_beyond(wanted, count, "lines"),
+    )
+    return _characters_of(selected, characters, "its lines have") if characters else selected
 
-    chosen = f"lines={taken} " if lines else ""
-    wanted_characters = _range(characters, "chars")
-    if isinstance(wanted_characters, str):
-        return wanted_characters
-    part = wanted_characters.up_to(len(within))
-    if part is None:
-        where = "its lines have" if lines else "it has"
-        return f"{where} {len(within):,} characters, so there is nothing at chars={characters.strip()}"
 
-    beyond = beyond or _beyond(wanted_characters, len(within), "characters")
-    title = f"{title} chars={part} of {len(within):,}"
+def _characters_of(selected: Selection, characters: str, they_have: str) -> Selection | str:
+    """Select characters of a selection. Returns what is wrong, as `select` does, in a sentence with `they_have`."""
+    wanted = _range(characters, "chars")
+    if isinstance(wanted, str):
+        return wanted
+
+    count = len(selected.text)
+    taken = wanted.up_to(count)
+    if taken is None:
+        return f"{they_have} {count:,} characters, so there is nothing at chars={characters.strip()}"
+
     return Selection(
-        within[part.first - 1 : part.last],
-        title,
-        chosen,
-        part.first,
-        len(within),
+        selected.text[taken.first - 1 : taken.last],
+        title=f"{selected.title} chars={taken} of {count:,}",
+        chosen=selected.chosen,
+        first=taken.first,
+        of=count,
         by_lines=False,
-        beyond=beyond,
+        beyond=selected.beyond or _beyond(wanted, count, "characters"),
     )
 
 
@@ -268,11 +289,14 @@ def beginning(selected: Selection, room: int, variable: str) -> str:
         notice = _lines_left_out(selected, lines[head : head + _LINES_AT_ONCE], left, variable)
         return "\n".join([*lines[:head], notice])
 
-    if selected.by_lines:
-        left, of = Range(room + 1, len(text)), len(text)
-    else:
-        left, of = Range(selected.first + room, selected.first + len(text) - 1), selected.of
-    notice = _characters_left_out(selected, left, of, variable)
+    # Characters are counted from where the selection's are: of these lines, or of what they were selected from.
+    begin = 1
+    count = len(text)
+    if not selected.by_lines:
+        begin = selected.first
+        count = selected.of
+    left = Range(begin + room, begin + len(text) - 1)
+    notice = _characters_left_out(selected, left, count, variable)
     return f"{text[:room]}\n{notice}"
 
 
@@ -336,6 +360,7 @@ def _range(wanted: str, parameter: str) -> Range | str:
 
 
 def _beyond(wanted: Range, count: int, what: str) -> str:
+    """A sentence, if somebody asked for more than there is; not for "to the end"."""
     if wanted.last <= count or wanted.last == _OPEN:
         return ""
     return f"It has {count:,} {what}; nothing follows."

@@ -67,19 +67,20 @@ class AgentOffer:
     """The roles of the models that there are."""
 
 
-def offer(found: AgentOffer) -> list[str]:
+def offer(offered: AgentOffer) -> list[str]:
     """Return the paragraphs that agents with the same rights share."""
-    notes = [documentation(spec.name, spec.alias, spec.documentation) for spec in found.documented]
-    listed = lines(found.listed)
-    rare = [_rare(module, found.natural) for module in found.rare]
+    notes = [documentation(spec.name, spec.alias, spec.documentation) for spec in offered.documented]
+    listed = lines(offered.listed)
+    rare = [_rare(module, offered.natural) for module in offered.rare]
     if rare:
         listed.append(f"- rarely needed, `HELP name` tells more: {'; '.join(rare)}")
     if not listed:
         return notes
 
     functions = "\n".join([f"Functions that you can use ({LEGEND}):", *listed])
-    if len(found.models) > 1:
-        functions += f"\nA CALL can name a model: {', '.join(f'model={role}' for role in found.models)}."
+    if len(offered.models) > 1:
+        roles = ", ".join(f"model={role}" for role in offered.models)
+        functions = f"{functions}\nA CALL can name a model: {roles}."
     return [*notes, functions]
 
 
@@ -119,13 +120,18 @@ def _rights(*, layer: bool) -> str:
 
 def for_a_small_model(agent: str, caller: str, functions: Sequence[ActionSpec], *, role: str = "") -> str:
     """Return the whole head for a model with a static prompt of its own, in the form that its examples have."""
-    listed = [
-        f"- `{spec.name}`{f' (alias `{spec.alias}`)' if spec.alias else ''}: {inline(spec.summary)}"
-        for spec in functions
-    ]
     head = identity(agent, caller, role)
-    return "\n".join([f"{head}\n\nFunctions you can use:", *listed]) if listed else head
+    if not functions:
+        return head
+
+    listed = list[str]()
+    for spec in functions:
+        alias = f" (alias `{spec.alias}`)" if spec.alias else ""
+        listed.append(f"- `{spec.name}`{alias}: {inline(spec.summary)}")
+    return "\n".join([f"{head}\n\nFunctions you can use:", *listed])
 
 
 def _role(role: str) -> list[str]:
-    return [f"Your role, as your caller put it:\n{fenced(clean(role))}"] if role else []
+    if not role:
+        return []
+    return [f"Your role, as your caller put it:\n{fenced(clean(role))}"]

@@ -39,19 +39,23 @@ def begin(static: StaticPrompt) -> History:
 
 
 class History:
-    """Messages from the static prompt on. `tokens`: an estimate of their total; `static_tokens`: of the static prompt."""
+    """Messages from the static prompt on."""
 
     __slots__ = ("_hasher", "_messages", "_static", "static_tokens", "tokens")
 
     def __init__(self, static: StaticPrompt) -> None:
+        self._static = static
         self._messages: list[ChatMessage] = []
         self._hasher = hashlib.sha256()
-        self._static = static
+        """Of all messages so far."""
         self.tokens = 0
+        """An estimate of the tokens of all messages."""
+
         self.push(ChatMessage("system", static.system))
         for message in static.examples:
             self.push(message)
         self.static_tokens = self.tokens
+        """An estimate of the tokens of the static prompt."""
 
     @property
     def began(self) -> int:
@@ -70,8 +74,10 @@ class History:
     def copy(self) -> History:
         """Return an independent copy."""
         other = History.__new__(History)
-        other._messages, other._hasher = list(self._messages), self._hasher.copy()
-        other._static, other.tokens = self._static, self.tokens
+        other._static = self._static
+        other._messages = list(self._messages)
+        other._hasher = self._hasher.copy()
+        other.tokens = self.tokens
         other.static_tokens = self.static_tokens
         return other
 
@@ -101,7 +107,8 @@ class History:
 
     def last(self, count: int) -> list[ChatMessage]:
         """The last messages, without the first one after the static prompt."""
-        return self._messages[max(self.began + 1, len(self._messages) - count) :]
+        first = max(self.began + 1, len(self._messages) - count)
+        return self._messages[first:]
 
     def messages(self) -> Sequence[ChatMessage]:
         """All messages so far. Must not be modified."""

@@ -26,7 +26,10 @@ _LONGEST_VALUE: Final = 24
 """The most characters of a default, or of a choice."""
 
 _MOST_PARAMETERS: Final = 12
+"""The most parameters of a signature."""
 _MOST_CHOICES: Final = 8
+_SIGNS: Final = frozenset(" \"'`|,=")
+"""What would end a word in a signature."""
 _LONGEST_SUMMARY: Final = 200
 
 
@@ -35,15 +38,17 @@ def signature(spec: ActionSpec, *, most: int = _MOST_PARAMETERS) -> str:
 
     `most`: how many parameters are shown.
     """
-    required, optional = list[str](), list[str]()
+    required = list[str]()
+    optional = list[str]()
     for name, schema in spec.properties.items():
         if name == spec.body:
             continue
-        if name == spec.rest and name not in spec.required:
-            required.append(f"[{name}]")
-            continue
+
         if name in spec.required:
             required.append(_required(name, schema, vouched=spec.vouched))
+        elif name == spec.rest:
+            # Words without a name stand where what is required does.
+            required.append(f"[{name}]")
         else:
             optional.append(f"{name}={_default(schema, vouched=spec.vouched)}")
 
@@ -68,10 +73,12 @@ def lines(specs: Iterable[ActionSpec]) -> list[str]:
 def _body(spec: ActionSpec) -> list[str]:
     if spec.body is None:
         return []
-    if spec.body == spec.rest and spec.body not in spec.required:
-        return [f"[{spec.body}]"]  # mostly written on the first line
-    shown = f"<{spec.body}>"
-    return [shown] if spec.body in spec.required else [f"[{shown}]"]
+    if spec.body in spec.required:
+        return [f"<{spec.body}>"]
+    if spec.body == spec.rest:
+        # It is mostly written on the first line.
+        return [f"[{spec.body}]"]
+    return [f"[<{spec.body}>]"]
 
 
 def _required(name: str, schema: Mapping[str, JSON], *, vouched: bool) -> str:
@@ -94,10 +101,13 @@ def _default(schema: Mapping[str, JSON], *, vouched: bool) -> str:
     types = _types(schema)
     if "array" in types:
         return "[]"
-    return "{}" if "object" in types else _UNSAID
+    if "object" in types:
+        return "{}"
+    return _UNSAID
 
 
 def _choices(schema: Mapping[str, JSON], *, vouched: bool) -> str:
+    """The values that a parameter may have, the default first; empty if any may be given."""
     options = schema.get("enum")
     if not isinstance(options, list) or not vouched:
         return ""
@@ -112,12 +122,15 @@ def _choices(schema: Mapping[str, JSON], *, vouched: bool) -> str:
 
 def _value(value: JSON, *, vouched: bool) -> str:
     """A value as an agent would write it. A text that nobody has approved is left out, since every agent reads it."""
-    if isinstance(value, str):
-        shown = inline(value, _LONGEST_VALUE + 1)
-        is_word = shown == value and len(shown) <= _LONGEST_VALUE and not set(shown) & set(" \"'`|,=")
-        return shown if shown and vouched and is_word else _UNSAID
     if value is None:
         return _UNSAID
+    if isinstance(value, str):
+        if not value or not vouched:
+            return _UNSAID
+        shown = inline(value, _LONGEST_VALUE + 1)
+        is_word = shown == value and len(shown) <= _LONGEST_VALUE and not set(shown) & _SIGNS
+        return shown if is_word else _UNSAID
+
     shown = json.dumps(value, ensure_ascii=True)
     return shown if len(shown) <= _LONGEST_VALUE else _UNSAID
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from iact.core.language.labels import KNOWN, STATE, describe, inline, path, size
-from iact.core.language.variables import Table
+from iact.core.language.variables import Table, Value
 from iact.core.records.parts import Seen, SeenFiles
 
 Layout = Literal["whole", "changes"]
@@ -31,6 +31,7 @@ BUDGET: Final = 1600
 """The most characters of a tail; about 400 tokens."""
 
 _DATE: Final = len("2026-01-31")
+"""The characters of a date, with which a time begins."""
 
 _FILES: Final = 600
 """The most characters of file names."""
@@ -41,10 +42,12 @@ _LISTED: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The state that the agent knows from everything it has read: its last `Seen`, and the `bindings` at that turn."""
+    """The state that the agent knows from everything it has read."""
 
     seen: Seen
+    """What it was shown last."""
     bindings: int
+    """The `bindings` of its variables at that turn."""
 
 
 def tail(
@@ -71,10 +74,10 @@ def tail(
         parts.append("children at work: " + _listed(_agents(seen), len(seen.running)))
     if memories:
         parts.append(f"{KNOWN}: " + " ".join(memories))
-    every = [(name, value) for name, value in variables.listed() if name not in named]
-    if every:
-        described = [describe(name, value) for name, value in every[:_LISTED]]
-        parts.append("variables: " + _listed(described, len(every)))
+
+    listed = [(name, value) for name, value in variables.listed() if name not in named]
+    if listed:
+        parts.append("variables: " + _described(listed))
     return _paragraph(parts)
 
 
@@ -88,26 +91,33 @@ def changes(
     named: AbstractSet[str] = frozenset(),
 ) -> str:
     """Return what differs from what the agent was told; empty if nothing is new. Arguments are those of `tail`."""
-    before, parts = told.seen, list[str]()
+    before = told.seen
+    parts = list[str]()
     if seen.now != before.now:
         same_day = seen.now[:_DATE] == before.now[:_DATE]
-        parts.append(f"time: {seen.now[_DATE:].lstrip() if same_day else seen.now}")
-    if seen.tokens_left is not None and seen.tokens_left != before.tokens_left:
-        parts.append(f"only {seen.tokens_left} tokens of your budget left")
-    elif seen.tokens_left is None and before.tokens_left is not None:
-        parts.append("your budget of tokens is not short any more")
+        time = seen.now[_DATE:].lstrip() if same_day else seen.now
+        parts.append(f"time: {time}")
+
+    if seen.tokens_left != before.tokens_left:
+        if seen.tokens_left is None:
+            parts.append("your budget of tokens is not short any more")
+        else:
+            parts.append(f"only {seen.tokens_left} tokens of your budget left")
+
     if seen.directory and seen.directory != before.directory:
         parts.append(f"working directory: {path(seen.directory)}")
     parts += modules
     parts += _files(seen.files, "new or changed files")
+
+    # Also that none is at work any more.
     if tuple(seen.running) != tuple(before.running):
         parts.append("children at work: " + (_listed(_agents(seen), len(seen.running)) or "none"))
     if memories:
         parts.append(f"{KNOWN}: " + " ".join(memories))
-    fresh = [(name, value) for name, value in variables.listed(told.bindings) if name not in named]
-    if fresh:
-        described = [describe(name, value) for name, value in fresh[:_LISTED]]
-        parts.append("new variables: " + _listed(described, len(fresh)))
+
+    listed = [(name, value) for name, value in variables.listed(told.bindings) if name not in named]
+    if listed:
+        parts.append("new variables: " + _described(listed))
     return _paragraph(parts) if parts else ""
 
 
@@ -115,25 +125,39 @@ def _agents(seen: Seen) -> list[str]:
     return [f"`{inline(agent, 60)}`" for agent in seen.running[:_LISTED]]
 
 
+def _described(variables: Sequence[tuple[str, Value]]) -> str:
+    """The first few variables with what they hold."""
+    descriptions = [describe(name, value) for name, value in variables[:_LISTED]]
+    return _listed(descriptions, len(variables))
+
+
 def _files(files: SeenFiles | None, head: str) -> list[str]:
     """The lines about files, which are only the differences: the workspace was listed when the turn began."""
     if files is None:
         return []
-    named, room = list[str](), _FILES
-    for one in files.new:
-        shown = f"{path(one.path)} ({size(one.size)})"
+
+    room = _FILES
+    new = list[str]()
+    for file in files.new:
+        shown = f"{path(file.path)} ({size(file.size)})"
         if len(shown) > room:
             break
-        named.append(shown)
+        new.append(shown)
         room -= len(shown)
+
+    # Each may take all the room that is left, since the tail as a whole is bounded.
     gone = [path(name) for name in files.gone if len(path(name)) <= room]
-    return [
-        *([f"{head}: {_listed(named, len(files.new) + files.more)}"] if files.new else []),
-        *([f"files that are gone: {_listed(gone, len(files.gone) + files.more_gone)}"] if files.gone else []),
-    ]
+
+    parts = list[str]()
+    if files.new:
+        parts.append(f"{head}: {_listed(new, len(files.new) + files.more)}")
+    if files.gone:
+        parts.append(f"files that are gone: {_listed(gone, len(files.gone) + files.more_gone)}")
+    return parts
 
 
 def _paragraph(parts: Sequence[str]) -> str:
+    """The facts as one line, cut to the budget."""
     text = STATE + "; ".join(parts)
     return text if len(text) <= BUDGET else text[: BUDGET - 1] + "…"
 
@@ -141,6 +165,8 @@ def _paragraph(parts: Sequence[str]) -> str:
 def _listed(names: Sequence[str], count: int) -> str:
     """List `names`, and how many more of `count` there are."""
     left = count - len(names)
+    if not left:
+        return ", ".join(names)
     if not names:
-        return f"{left} with long names" if left else ""
-    return ", ".join(names) + (f" and {left} more" if left else "")
+        return f"{left} with long names"
+    return f"{', '.join(names)} and {left} more"

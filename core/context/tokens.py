@@ -26,11 +26,16 @@ CHARACTERS_PER_TOKEN: Final = 16
 
 _PROSE: Final = (string.ascii_letters + " ").encode()
 _ASCII: Final = bytes(range(128))
-_PROSE_PER_TOKEN: Final = 3.6  # English has 4 to 4.5 characters per token, identifiers and German less
-_SIGN_TOKENS: Final = 0.75  # digits, punctuation, line ends: often one token each, sometimes merged
-_BYTE_TOKENS: Final = 0.5  # other scripts, per byte of UTF-8: Cyrillic 1 token per letter, CJK 1.5
+_PROSE_PER_TOKEN: Final = 3.6
+"""Letters and blanks of a token. English has 4 to 4.5, identifiers and German less."""
+_SIGN_TOKENS: Final = 0.75
+"""Tokens of a digit, a mark or a line end: often one each, sometimes merged."""
+_BYTE_TOKENS: Final = 0.5
+"""Tokens of a byte of UTF-8 in other scripts: of a Cyrillic letter 1, of a CJK character 1.5."""
 _LEAST_SAMPLE: Final = 50
+"""The fewest tokens of a prompt from which the factor is learned."""
 _RANGE: Final = (0.25, 4.0)
+"""The least and the greatest factor."""
 
 
 def estimate(text: str) -> int:
@@ -65,6 +70,7 @@ class Calibration:
     """The factor for estimates, learned from reported usage; one per model."""
 
     factor: float = 1.0
+    """The reported tokens for each estimated one."""
 
     def apply(self, estimated: int) -> int:
         """Return the calibrated count for an uncalibrated estimate."""
@@ -77,5 +83,9 @@ class Calibration:
         """
         if estimated < _LEAST_SAMPLE or reported < _LEAST_SAMPLE:
             return self
-        seen = min(max(reported / estimated, _RANGE[0]), _RANGE[1])
-        return Calibration(seen if seen > self.factor else 0.7 * self.factor + 0.3 * seen)
+
+        least, greatest = _RANGE
+        seen = min(max(reported / estimated, least), greatest)
+        if seen > self.factor:
+            return Calibration(seen)
+        return Calibration(0.7 * self.factor + 0.3 * seen)

@@ -18,6 +18,7 @@ SMALL: Final = 2_000
 """A text of fewer characters is shown whole."""
 
 _BYTES_PER_CHARACTER: Final = 4
+"""The most bytes of a character, so that a long text need not be read to know that it is long."""
 _LINE: Final = 400
 """The most bytes of a text that are read for its first line."""
 
@@ -42,16 +43,20 @@ def in_full(value: Value) -> str | None:
     """The content of a value that is shown whole; None if only its name is given."""
     if not value.is_text or value.size > SMALL * _BYTES_PER_CHARACTER:
         return None
+
     text = readable(value)
-    return text if len(text) < SMALL and text.strip() else None
+    is_small = len(text) < SMALL and bool(text.strip())
+    return text if is_small else None
 
 
 def first_line(value: Value) -> str:
     """The first line of a text that has words in it; empty if it is no text."""
     if not value.is_text:
         return ""
+
     begin = value.load()[:_LINE].decode("utf-8", "replace")
-    return next((line.strip() for line in begin.splitlines() if line.strip()), "")
+    lines = (line.strip() for line in begin.splitlines())
+    return next((line for line in lines if line), "")
 
 
 def describe_values(
@@ -67,13 +72,19 @@ def describe_values(
     sources: frozenset[str] = frozenset()
 
     for name, value in values.items():
-        text = in_full(value) if name in new else None
+        if name not in new:
+            about.append(labels.describe(name, value))
+            continue
+
+        text = in_full(value)
         begins = ""
         if text is not None and len(text) <= room:
             whole[name] = text
             room -= len(text)
-        elif name in new and name in begun:
+        elif name in begun:
             begins = first_line(value)
+
+        # What is shown of a value taints its reader.
         if name in whole or begins:
             sources |= value.labels
         about.append(labels.describe(name, value, begins))

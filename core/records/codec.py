@@ -25,6 +25,7 @@ _NAMES: Final = {
     type(None): "nothing",
 }  # fmt: skip
 _SHOWN: Final = 60
+"""The most characters of a value, or of a name, that an error repeats."""
 
 _Part = TypeVar("_Part")
 
@@ -33,36 +34,43 @@ Write = Callable[[object], JSON]
 
 
 class Misfit(Exception):
-    """A field that can't be read. `field`: its name, with its parents; `why`: the end of the sentence "its field …"."""
+    """A field that can't be read. `why`: the end of the sentence "its field …"; empty: it is missing."""
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(f"its field {field!r} {why}" if why else f"it has no field {field!r}")
         self.field = field
+        """Its name, with those of the objects that hold it: `bounds.plans.calls`."""
         self.why = why
 
     def below(self, name: str) -> Misfit:
         """The same error, reported for the object that holds the field as `name`."""
-        return Misfit(f"{name}.{self.field}" if self.field else name, self.why)
+        inner = f".{self.field}" if self.field else ""
+        return Misfit(f"{name}{inner}", self.why)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a class. `key`: its name in the header.
-
-    `plain`: the JSON types that are taken as they are. `read`: converts the others. `write`: the reverse; None if the
-    value is written as it is.
-    """
+    """One field of a class."""
 
     name: str
+    """The attribute."""
     key: str
+    """Its name in the header: the attribute's, without the `_` that sets it apart from a word of Python."""
     default: object
     mark: Mark | None
+    """Whether it is an outcome or derived; None in a part, which is what the whole is."""
     since: str
+    """The first format that has it; empty: all have."""
     group: Layout | None
+    """The class whose fields are in the header in its place (`mark.Group`)."""
     hint: object
+    """Its type, without the notes about it."""
     plain: frozenset[type]
+    """The JSON types that are taken as they are."""
     read: Read | None
+    """Converts values of the other types; None if there are none."""
     write: Write | None
+    """The reverse; None if the value is written as it is."""
 
     @property
     def required(self) -> bool:
@@ -72,17 +80,18 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The JSON form of one class.
-
-    `whole`: fields are written even with their default value, except fields of a later format that are None.
-    """
+    """The JSON form of one class."""
 
     cls: type
     whole: bool
+    """Whether fields are written even with their default value, except those of a later format that are None."""
     fields: tuple[Field, ...]
     own: Mapping[str, Field]
+    """The fields that are in the header under their own key, by it."""
     required: frozenset[str]
+    """The names of the fields that must be present."""
     groups: tuple[Field, ...]
+    """The fields whose own fields are in the header."""
     written: tuple[tuple[str, object, Field], ...]
     """Each field with its name and default, for fast access."""
 
@@ -92,10 +101,11 @@ class Layout:
 
 def layout_of(cls: type) -> Layout:
     """Return the JSON form of a class."""
-    found = _LAYOUTS.get(cls)
-    if found is None:
-        found = _LAYOUTS[cls] = _lay_out(cls)
-    return found
+    layout = _LAYOUTS.get(cls)
+    if layout is None:
+        layout = _lay_out(cls)
+        _LAYOUTS[cls] = layout
+    return layout
 
 
 _LAYOUTS: Final[dict[type, Layout]] = {}
@@ -103,34 +113,39 @@ _LAYOUTS: Final[dict[type, Layout]] = {}
 
 def _lay_out(cls: type) -> Layout:
     assert dataclasses.is_dataclass(cls)
-    fields = tuple(_field(one) for one in dataclasses.fields(cls))
-    own = {one.key: one for one in fields if one.group is None}
-    required = frozenset(one.name for one in own.values() if one.required)
+    fields = tuple(_field(field) for field in dataclasses.fields(cls))
+    own = {field.key: field for field in fields if field.group is None}
     return Layout(
         cls,
-        getattr(cls, "WHOLE", False),
-        fields,
-        own,
-        required,
-        tuple(one for one in fields if one.group is not None),
-        tuple((one.name, one.default, one) for one in fields),
+        whole=getattr(cls, "WHOLE", False),
+        fields=fields,
+        own=own,
+        required=frozenset(field.name for field in own.values() if field.required),
+        groups=tuple(field for field in fields if field.group is not None),
+        written=tuple((field.name, field.default, field) for field in fields),
     )
 
 
 def _field(field: dataclasses.Field[object]) -> Field:
+    """How one field is read and written, from its type and the notes in it."""
     hint, notes = _unwrapped(field.type)
-    default = field.default
-    mark = next((one for one in notes if isinstance(one, Mark)), None)
-    since = next((one.format for one in notes if isinstance(one, Since)), "")
+    mark = next((note for note in notes if isinstance(note, Mark)), None)
+    since = next((note.format for note in notes if isinstance(note, Since)), "")
     key = field.name.rstrip("_")
-    if any(isinstance(one, Group) for one in notes):
-        inner = next(one for one in members_of(hint) if isinstance(one, type) and one is not type(None))
-        return Field(field.name, key, default, mark, since, layout_of(inner), hint, frozenset(), None, None)
+
+    is_group = any(isinstance(note, Group) for note in notes)
+    if is_group:
+        classes = [member for member in members_of(hint) if isinstance(member, type)]
+        inner = next(cls for cls in classes if cls is not type(None))
+        group = layout_of(inner)
+        return Field(field.name, key, field.default, mark, since, group, hint, frozenset(), None, None)
+
     plain, read, write = _shape(hint)
-    return Field(field.name, key, default, mark, since, None, hint, plain, read, write)
+    return Field(field.name, key, field.default, mark, since, None, hint, plain, read, write)
 
 
 def _unwrapped(hint: object) -> tuple[object, tuple[object, ...]]:
+    """A type without the notes about it, and these notes."""
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)
         return inner, tuple(notes)
@@ -139,7 +154,8 @@ def _unwrapped(hint: object) -> tuple[object, tuple[object, ...]]:
 
 def members_of(hint: object) -> tuple[object, ...]:
     """The alternatives of a union, or the one type that it is."""
-    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    is_union = get_origin(hint) in (Union, types.UnionType)
+    return get_args(hint) if is_union else (hint,)
 
 
 def _shape(hint: object) -> tuple[frozenset[type], Read | None, Write | None]:
@@ -147,6 +163,7 @@ def _shape(hint: object) -> tuple[frozenset[type], Read | None, Write | None]:
     members = members_of(hint)
     if frozenset(members) >= _JSON:
         return frozenset(_ANY), None, None
+
     plain: set[type] = set()
     reads: dict[type, Read] = {}
     writes: list[tuple[type, Write]] = []
@@ -156,16 +173,21 @@ def _shape(hint: object) -> tuple[frozenset[type], Read | None, Write | None]:
         elif member is float:
             plain |= {int, float}
         else:
-            kind, read, (made, write) = _made(member)
-            assert kind not in reads, f"one JSON type, two meanings: {hint}"
-            reads[kind] = read
+            # What is read must be told apart by its JSON type alone.
+            json_type, read, (made, write) = _made(member)
+            assert json_type not in reads, f"one JSON type, two meanings: {hint}"
+            reads[json_type] = read
             if write is not None:
                 writes.append((made, write))
-    wanted = " or ".join(dict.fromkeys(_NAMES[one] for one in (*_ANY, dict) if one in plain or one in reads))
+
+    taken = [json_type for json_type in (*_ANY, dict) if json_type in plain or json_type in reads]
+    wanted = " or ".join(dict.fromkeys(_NAMES[json_type] for json_type in taken))
     return frozenset(plain), _reader(reads, wanted), _writer(writes)
 
 
 def _reader(reads: Mapping[type, Read], wanted: str) -> Read:
+    """Reads a value by its JSON type. `wanted`: the types that there are, in words."""
+
     def read(value: JSON) -> object:
         make = reads.get(type(value))
         if make is None:
@@ -176,13 +198,14 @@ def _reader(reads: Mapping[type, Read], wanted: str) -> Read:
 
 
 def _writer(writes: list[tuple[type, Write]]) -> Write | None:
+    """Writes a value by its Python type; None if all are written as they are."""
     if not writes:
         return None
 
     def write(value: object) -> JSON:
-        for made, one in writes:
+        for made, write_it in writes:
             if isinstance(value, made):
-                return one(value)
+                return write_it(value)
         return value  # type: ignore[return-value]
 
     return write
@@ -203,7 +226,7 @@ def _made(hint: object) -> tuple[type, Read, tuple[type, Write | None]]:
 
 
 def _literal(allowed: frozenset[str]) -> Read:
-    listed = ", ".join(sorted(repr(one) for one in allowed))
+    listed = ", ".join(sorted(repr(word) for word in allowed))
 
     def read(value: JSON) -> object:
         if value not in allowed:
@@ -220,11 +243,13 @@ def _list(hint: object) -> tuple[Read, tuple[type, Write | None]]:
         assert isinstance(value, list)
         if plain.issuperset(map(type, value)):
             return tuple(value)
-        return tuple([_taken(plain, read, one, str(place)) for place, one in enumerate(value)])
+        return tuple([_taken(plain, read, item, str(place)) for place, item in enumerate(value)])
 
     def put(value: object) -> JSON:
         assert isinstance(value, tuple)
-        return list(value) if write is None else [write(one) for one in value]
+        if write is None:
+            return list(value)
+        return [write(item) for item in value]
 
     return take, (tuple, put)
 
@@ -236,18 +261,22 @@ def _mapping(hint: object) -> tuple[Read, tuple[type, Write | None]]:
         assert isinstance(value, dict)
         if plain.issuperset(map(type, value.values())):
             return value
-        return {name: _taken(plain, read, one, name[:_SHOWN]) for name, one in value.items()}
+        return {name: _taken(plain, read, item, name[:_SHOWN]) for name, item in value.items()}
 
     def put(value: object) -> JSON:
         assert isinstance(value, Mapping)
-        return dict(value) if write is None else {name: write(one) for name, one in value.items()}
+        if write is None:
+            return dict(value)
+        return {name: write(item) for name, item in value.items()}
 
     return take, (Mapping, put)
 
 
 def _taken(plain: frozenset[type], read: Read | None, value: JSON, name: str) -> object:
+    """Read one value. `name`: where it is in the object or the list that holds it, for an error."""
     if type(value) in plain:
         return value
+
     assert read is not None
     try:
         return read(value)
@@ -274,27 +303,36 @@ def _given(layout: Layout, header: Mapping[str, JSON]) -> tuple[dict[str, object
             given[field.name] = value
         else:
             given[field.name] = _taken(field.plain, field.read, value, key)
+
     if not layout.required <= given.keys():
-        missing = next(one for one in layout.fields if one.name in layout.required - given.keys())
-        raise Misfit(missing.key, "")
+        missing = layout.required - given.keys()
+        first = next(field for field in layout.fields if field.name in missing)
+        raise Misfit(first.key, "")
     return given, rest
 
 
 def _written(layout: Layout, value: object) -> dict[str, JSON]:
-    found: dict[str, JSON] = {}
+    """The fields of an object as JSON."""
+    fields: dict[str, JSON] = {}
     whole = layout.whole
     for name, default, field in layout.written:
-        one = getattr(value, name)
-        if one is default and not whole:  # most fields of most records; skips the comparison
+        part = getattr(value, name)
+        # Most fields of most records; skips the comparisons.
+        if part is default and not whole:
             continue
+
         if field.group is not None:
-            if one is not None:
-                found.update(_written(field.group, one))
-        elif (
-            (whole and not (field.since and one is None)) or one != default or type(one) is not type(default)
-        ):
-            found[field.key] = one if field.write is None else field.write(one)
-    return found
+            if part is not None:
+                fields.update(_written(field.group, part))
+            continue
+
+        # 1 and True are equal, and are not the same in JSON.
+        is_default = part == default and type(part) is type(default)
+        is_later = part is None and bool(field.since)
+        if is_default and (is_later or not whole):
+            continue
+        fields[field.key] = part if field.write is None else field.write(part)
+    return fields
 
 
 # --- between contents and headers ----------------------------------------------------------------------------
@@ -306,24 +344,27 @@ def decode(kind: str, header: Mapping[str, JSON]) -> tuple[Content, Mapping[str,
     Raises:
         Misfit: a field is missing or has the wrong type.
     """
-    op = header.get("op") if kind in WITH_OPERATIONS else ""
-    cls = BY_NAME.get((kind, op)) if isinstance(op, str) else None
+    has_operations = kind in WITH_OPERATIONS
+    op = header.get("op") if has_operations else ""
+    if has_operations and not isinstance(op, str):
+        raise Misfit("op", "" if op is None else f"is {_NAMES[type(op)]}, and should be {_NAMES[str]}")
+    cls = BY_NAME.get((kind, str(op)))
     if cls is None:
-        if kind in WITH_OPERATIONS and not isinstance(op, str):
-            raise Misfit("op", "" if op is None else f"is {_NAMES[type(op)]}, and should be {_NAMES[str]}")
         return Unknown(kind, header), {}
+
     layout = layout_of(cls)
     given, rest = _given(layout, header)
     if op:
         del rest["op"]
+
+    # A group takes its fields out of what is left.
     for field in layout.groups:
         assert field.group is not None
         keys = field.group.own.keys()
         if field.required or not keys.isdisjoint(rest):
-            made, rest = _given(field.group, rest)
-            given[field.name] = field.group.cls(**made)
-    found = cls(**given)
-    return found, rest
+            inner, rest = _given(field.group, rest)
+            given[field.name] = field.group.cls(**inner)
+    return cls(**given), rest
 
 
 def encode_fields(content: Content) -> dict[str, JSON]:
@@ -347,9 +388,10 @@ def decode_list(kind: type[_Part], data: JSON) -> tuple[_Part, ...]:
     """
     if not isinstance(data, list):
         raise Misfit("", f"is {_NAMES[type(data)]}, and should be a list")
+
     plain, read, _ = _shape(kind)
-    found = [_taken(plain, read, one, str(place)) for place, one in enumerate(data)]
-    return tuple(one for one in found if isinstance(one, kind))
+    parts = [_taken(plain, read, item, str(place)) for place, item in enumerate(data)]
+    return tuple(part for part in parts if isinstance(part, kind))
 
 
 for _cls in CLASSES:

@@ -11,16 +11,16 @@ from iact.core.records.mark import Mark
 
 
 class Content:
-    """The content of one kind of record. `KIND` is in its header, as is `OP` where a kind has several operations.
-
-    `BODY`: whether the text of the record is an outcome or derived; None if the record has no text.
-    """
+    """The content of one kind of record."""
 
     __slots__ = ()
 
     KIND: ClassVar[str]
+    """The kind's name, which is in its header."""
     OP: ClassVar[str] = ""
+    """The operation, where a kind has several."""
     BODY: ClassVar[Mark | None] = None
+    """Whether the text of the record is an outcome or derived; None if the record has no text."""
 
 
 @dataclass(frozen=True, slots=True)

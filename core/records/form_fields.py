@@ -20,8 +20,11 @@ from iact.core.records.form_values import LARGEST, FieldFormat, FieldKind, FormF
 
 MOST_FIELDS: Final = 50
 MOST_CHOICES: Final = 200
+"""The most values that can be chosen in one field."""
 LONGEST_SCHEMA: Final = 64 << 10
+"""The most characters of a form's schema."""
 LONGEST_MESSAGE: Final = 4000
+"""The most characters of a question."""
 _LONGEST_NAME: Final = 100
 _LONGEST_TITLE: Final = 200
 _LONGEST_DESCRIPTION: Final = 1000
@@ -79,61 +82,84 @@ def form_fields(schema: str) -> tuple[FormField, ...]:
     """
     if not schema:
         return ()
+
     try:
-        told = json.loads(schema)
+        form = json.loads(schema)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict) or told.get("type", "object") != "object":
+        form = None
+    if not isinstance(form, dict) or form.get("type", "object") != "object":
         raise FormError("A form must be a JSON Schema of type object.")
-    properties, required = told.get("properties", {}), told.get("required", [])
+
+    properties = form.get("properties", {})
+    required = form.get("required", [])
     if not isinstance(properties, dict) or not isinstance(required, list):
         raise FormError("A form's properties must be an object, and what is required a list.")
     if len(properties) > MOST_FIELDS:
         raise FormError(f"A form has at most {MOST_FIELDS} fields; this one has {len(properties):,}.")
-    return tuple(_field(name, one, name in required) for name, one in properties.items())
+    return tuple(_field(name, field, name in required) for name, field in properties.items())
 
 
-def _field(name: str, told: JSON, required: bool) -> FormField:
+_BOUNDS: Final[Mapping[FieldKind, tuple[str, str]]] = {
+    "text": ("minLength", "maxLength"),
+    "choices": ("minItems", "maxItems"),
+}
+"""The names of the least and the most in a schema, where they aren't those of a number."""
+
+
+def _field(name: str, schema: JSON, required: bool) -> FormField:
+    """Read one field, in whose schema whatever a person would not see rightly is refused."""
     if not name or len(name) > _LONGEST_NAME or ODD.search(name):
         raise FormError(
             f"The name of a field must have 1 to {_LONGEST_NAME} visible characters; {_named(name[:80])} has not."
         )
-    if not isinstance(told, dict):
+    if not isinstance(schema, dict):
         raise FormError(f"The field {name!r} of a form must be {_SIMPLE}.")
-    if _is_secret(name, told):
+    if _is_secret(name, schema):
         # MCP says so of its servers: "MUST NOT use form mode elicitation to request sensitive information".
         raise FormError(
             f"The field {name!r} asks for a secret. What is filled into a form stands in the session's journal, so "
             "let the person store it as a secret of the module, or ask with an address to open."
         )
-    kind, choices, titles = _kind(name, told)
-    least, most = {
-        "text": ("minLength", "maxLength"), "choices": ("minItems", "maxItems"),
-    }.get(kind, ("minimum", "maximum"))  # fmt: skip
+
+    kind, choices, titles = _kind(name, schema)
+    format: FieldFormat = ""
+    if kind == "text":
+        format = _FORMATS.get(str(schema.get("format", "")), "")
+    least, most = _BOUNDS.get(kind, ("minimum", "maximum"))
     field = FormField(
         name=name,
         kind=kind,
-        title=_words(told, "title", _LONGEST_TITLE, name),
-        description=_words(told, "description", _LONGEST_DESCRIPTION, name),
+        title=_words(schema, "title", _LONGEST_TITLE, name),
+        description=_words(schema, "description", _LONGEST_DESCRIPTION, name),
         required=required,
-        format=_FORMATS.get(str(told.get("format", "")), "") if kind == "text" else "",
-        least=_bound(told.get(least)),
-        most=_bound(told.get(most)),
+        format=format,
+        least=_bound(schema.get(least)),
+        most=_bound(schema.get(most)),
         choices=choices,
         titles=titles,
     )
-    default = told.get("default")
+
     # A default that does not fit would be an answer that can't be given: the person is shown an empty field.
-    return _with_default(field, default) if default is not None and wrong(field, default) is None else field
+    default = schema.get("default")
+    if default is None or wrong(field, default) is not None:
+        return field
+    return _with_default(field, default)
 
 
-def _is_secret(name: str, told: Mapping[str, JSON]) -> bool:
+def _is_secret(name: str, schema: Mapping[str, JSON]) -> bool:
     """Whether a field is marked as a secret or named like one."""
-    if told.get("format") == "password" or told.get("writeOnly") is True:
+    if schema.get("format") == "password" or schema.get("writeOnly") is True:
         return True
-    title = told.get("title")
-    called = (name, title if isinstance(title, str) else "")
-    return any(_SECRET.search(_CAMEL.sub(" ", one).replace("_", " ").replace("-", " ")) for one in called)
+
+    title = schema.get("title")
+    if isinstance(title, str) and _SECRET.search(_as_words(title)):
+        return True
+    return _SECRET.search(_as_words(name)) is not None
+
+
+def _as_words(name: str) -> str:
+    """A name with blanks where another word begins: `apiKey`, `api_key` and `api-key` are "api Key" or "api key"."""
+    return _CAMEL.sub(" ", name).replace("_", " ").replace("-", " ")
 
 
 def _with_default(field: FormField, default: JSON) -> FormField:
@@ -142,10 +168,11 @@ def _with_default(field: FormField, default: JSON) -> FormField:
     return replace(field, default=default)
 
 
-def _kind(name: str, told: Mapping[str, JSON]) -> tuple[FieldKind, tuple[str, ...], tuple[str, ...]]:
-    match told.get("type"):
-        case "string" if "enum" in told or "oneOf" in told:
-            return "choice", *_choices(name, told)
+def _kind(name: str, schema: Mapping[str, JSON]) -> tuple[FieldKind, tuple[str, ...], tuple[str, ...]]:
+    """A field's kind, what can be chosen, and the text shown for each choice."""
+    match schema.get("type"):
+        case "string" if "enum" in schema or "oneOf" in schema:
+            return "choice", *_choices(name, schema)
         case "string":
             return "text", (), ()
         case "number":
@@ -154,48 +181,62 @@ def _kind(name: str, told: Mapping[str, JSON]) -> tuple[FieldKind, tuple[str, ..
             return "integer", (), ()
         case "boolean":
             return "boolean", (), ()
-        case "array" if isinstance(items := told.get("items"), dict):
+        case "array" if isinstance(items := schema.get("items"), dict):
             return "choices", *_choices(name, items)
     raise FormError(f"The field {name!r} of a form must be {_SIMPLE}.")
 
 
-def _choices(name: str, told: Mapping[str, JSON]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The values, and the text shown for each (older revisions use `enumNames` for it)."""
-    listed = told.get("oneOf") or told.get("anyOf")
-    if isinstance(listed, list):
-        pairs = [
-            (one.get("const"), one.get("title")) if isinstance(one, dict) else (None, None) for one in listed
-        ]
-    else:
-        values, names = told.get("enum"), told.get("enumNames")
-        values = values if isinstance(values, list) else []
-        names = names if isinstance(names, list) and len(names) == len(values) else [None] * len(values)
-        pairs = list(zip(values, names, strict=True))
-    found: dict[str, str] = {}
-    for value, title in pairs:
+def _choices(name: str, schema: Mapping[str, JSON]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The values, and the text shown for each; no texts at all if none has one."""
+    titles: dict[str, str] = {}
+    for value, title in _values_and_titles(schema):
         if not isinstance(value, str) or len(value) > _LONGEST_TITLE or ODD.search(value):
             raise FormError(
                 f"What can be chosen in the field {name!r} must be texts of at most {_LONGEST_TITLE} visible characters."
             )
-        found[value] = escaped(title[:_LONGEST_TITLE], every=True) if isinstance(title, str) else ""
-    if not 1 <= len(found) <= MOST_CHOICES:
+        titles[value] = ""
+        if isinstance(title, str):
+            titles[value] = escaped(title[:_LONGEST_TITLE], every=True)
+
+    if not 1 <= len(titles) <= MOST_CHOICES:
         raise FormError(
-            f"The field {name!r} must give 1 to {MOST_CHOICES} texts to choose from; it gives {len(found)}."
+            f"The field {name!r} must give 1 to {MOST_CHOICES} texts to choose from; it gives {len(titles)}."
         )
-    return tuple(found), tuple(found.values()) if any(found.values()) else ()
+    if not any(titles.values()):
+        return tuple(titles), ()
+    return tuple(titles), tuple(titles.values())
 
 
-def _words(told: Mapping[str, JSON], key: str, most: int, name: str) -> str:
-    found = told.get(key, "")
-    if not isinstance(found, str) or len(found) > most:
+def _values_and_titles(schema: Mapping[str, JSON]) -> list[tuple[JSON, JSON]]:
+    """What can be chosen, in the form of today or of older revisions, which have `enum` and `enumNames`."""
+    options = schema.get("oneOf") or schema.get("anyOf")
+    if isinstance(options, list):
+        # What is no object has no value, and is then refused as one.
+        objects = [option if isinstance(option, dict) else {} for option in options]
+        return [(option.get("const"), option.get("title")) for option in objects]
+
+    values = schema.get("enum")
+    if not isinstance(values, list):
+        return []
+    names = schema.get("enumNames")
+    if not isinstance(names, list) or len(names) != len(values):
+        return [(value, None) for value in values]
+    return list(zip(values, names, strict=True))
+
+
+def _words(schema: Mapping[str, JSON], key: str, most: int, name: str) -> str:
+    """A text of a field that is only displayed."""
+    text = schema.get(key, "")
+    if not isinstance(text, str) or len(text) > most:
         raise FormError(f"The {key} of the field {name!r} must be a text of at most {most:,} characters.")
-    return escaped(found, every=True)
+    return escaped(text, every=True)
 
 
-def _bound(told: JSON) -> float | None:
-    if isinstance(told, bool) or not isinstance(told, (int, float)) or not abs(told) <= LARGEST:
+def _bound(value: JSON) -> float | None:
+    """A bound; None if there is none, or none that means anything."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(told)
+    return float(value) if abs(value) <= LARGEST else None
 
 
 def _named(text: str) -> str:

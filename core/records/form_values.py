@@ -18,6 +18,7 @@ LONGEST_TEXT: Final = 10_000
 LONGEST_RESULT: Final = 100_000
 """The most characters of the result of a front end's tool, which a program writes."""
 LARGEST: Final = 1e15
+"""The greatest number, up to which whole numbers are exact everywhere."""
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 
 FieldKind: TypeAlias = Literal["text", "number", "integer", "boolean", "choice", "choices"]
@@ -26,24 +27,27 @@ FieldFormat: TypeAlias = Literal["", "email", "uri", "date", "date-time"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """One field of a form.
-
-    `least`, `most`: bounds of a number's value, of a text's length, or of the number of choices; None: no bound.
-    `choices`: the values; `titles`: the texts shown for them. `default`: the value if nobody changes it; None: no
-    value.
-    """
+    """One field of a form."""
 
     name: str
+    """Under which its value is returned to the module."""
     kind: FieldKind
     title: str = ""
+    """What a person reads in place of the name, if there is one."""
     description: str = ""
     required: bool = False
     default: JSON = None
+    """The value if nobody changes it; None: no value."""
     format: FieldFormat = ""
+    """What a text must be."""
     least: float | None = None
+    """The least value of a number, length of a text, or number of choices; None: no bound."""
     most: float | None = None
+    """The greatest; None: no bound."""
     choices: tuple[str, ...] = ()
+    """The values that can be chosen."""
     titles: tuple[str, ...] = ()
+    """The texts shown for them; empty: the values themselves."""
 
 
 def filled(
@@ -56,20 +60,26 @@ def filled(
     Raises:
         UsageError: a value does not fit its field, a field is unknown, or a required one is missing.
     """
-    known = {one.name: one for one in fields}
-    unknown = next((name for name in values if name not in known), None)
+    names = {field.name for field in fields}
+    unknown = next((name for name in values if name not in names), None)
     if unknown is not None:
         raise UsageError(f"The form has no field {unknown[:80]!r}.")
-    found: dict[str, JSON] = {}
-    for one in fields:
-        value = values.get(one.name)
-        value = one.default if value is None else value
-        why = None if value is None else wrong(one, value, longest=longest)
-        if why is not None or (value is None and one.required):
-            raise UsageError(f"{one.title or one.name}: {why or 'this is needed.'}")
-        if value is not None:
-            found[one.name] = value
-    return found
+
+    complete: dict[str, JSON] = {}
+    for field in fields:
+        value = values.get(field.name)
+        if value is None:
+            value = field.default
+
+        if value is None:
+            if field.required:
+                raise UsageError(f"{field.title or field.name}: this is needed.")
+            continue
+        why = wrong(field, value, longest=longest)
+        if why is not None:
+            raise UsageError(f"{field.title or field.name}: {why}")
+        complete[field.name] = value
+    return complete
 
 
 def wrong(field: FormField, value: JSON, *, longest: int = LONGEST_TEXT) -> str | None:
@@ -82,7 +92,7 @@ def wrong(field: FormField, value: JSON, *, longest: int = LONGEST_TEXT) -> str 
         case "choice":
             return None if value in field.choices else "This must be one of what can be chosen."
         case "choices":
-            if not isinstance(value, list) or any(one not in field.choices for one in value):
+            if not isinstance(value, list) or any(item not in field.choices for item in value):
                 return "These must be some of what can be chosen."
             if len(set(map(str, value))) < len(value):
                 return "Each can be chosen once."
@@ -92,7 +102,10 @@ def wrong(field: FormField, value: JSON, *, longest: int = LONGEST_TEXT) -> str 
 
 
 def _wrong_number(field: FormField, value: JSON) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    # To Python, yes and no are numbers, too.
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return "This must be a number."
+    if not math.isfinite(value):
         return "This must be a number."
     if field.kind == "integer" and not float(value).is_integer():
         return "This must be a whole number."
@@ -106,15 +119,16 @@ def _wrong_text(field: FormField, value: JSON, longest: int) -> str | None:
         return "This must be a text."
     if len(value) > longest:
         return f"This can have at most {longest:,} characters."
-    fits = {"": _any, "email": _is_email, "uri": _is_uri, "date": _is_date, "date-time": _is_time}[
-        field.format
-    ]
-    if not fits(value):
-        return {
-            "email": "This must be an e-mail address.", "uri": "This must be an address such as https://example.org.",
-            "date": "This must be a date such as 2026-11-25.",
-            "date-time": "This must be a time such as 2026-11-25T16:00:00Z.",
-        }[field.format]  # fmt: skip
+
+    match field.format:
+        case "email" if not _is_email(value):
+            return "This must be an e-mail address."
+        case "uri" if not _is_uri(value):
+            return "This must be an address such as https://example.org."
+        case "date" if not _is_date(value):
+            return "This must be a date such as 2026-11-25."
+        case "date-time" if not _is_time(value):
+            return "This must be a time such as 2026-11-25T16:00:00Z."
     return _out_of_bounds(field, len(value), "characters")
 
 
@@ -124,10 +138,6 @@ def _out_of_bounds(field: FormField, value: float, what: str) -> str | None:
     if field.most is not None and value > field.most:
         return f"This can be at most {field.most:.15g} {what}".rstrip() + "."
     return None
-
-
-def _any(text: str) -> bool:
-    return True
 
 
 def _is_email(text: str) -> bool:

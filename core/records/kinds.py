@@ -116,17 +116,20 @@ CLASSES: Final[tuple[type[Content], ...]] = (
 )  # fmt: skip
 """Every class of contents except `Unknown`, by family."""
 
-BY_NAME: Final[Mapping[tuple[str, str], type[Content]]] = {(one.KIND, one.OP): one for one in CLASSES}
+BY_NAME: Final[Mapping[tuple[str, str], type[Content]]] = {(cls.KIND, cls.OP): cls for cls in CLASSES}
 """Classes by kind and operation; the operation is empty for kinds that have only one."""
 
-WITH_OPERATIONS: Final = frozenset(one.KIND for one in CLASSES if one.OP)
+WITH_OPERATIONS: Final = frozenset(cls.KIND for cls in CLASSES if cls.OP)
 """Kinds whose header names the operation in `op`."""
 
 
 def major_of(format: object) -> int | None:
     """Return the major version of a format, or None if it is not a format."""
-    major = format.split(".")[0] if isinstance(format, str) else ""
-    return int(major) if major.isascii() and major.isdigit() else None
+    if not isinstance(format, str):
+        return None
+    major = format.split(".")[0]
+    is_number = major.isascii() and major.isdigit()
+    return int(major) if is_number else None
 
 
 def is_too_new(format: object) -> bool:

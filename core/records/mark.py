@@ -13,9 +13,10 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The source of a field's value. `derived`: the core computed it."""
+    """The source of a field's value."""
 
     derived: bool
+    """Whether the core computed it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,16 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """Tokens that one answer of a model took. `estimated`: its endpoint reported none, so characters were counted."""
+    """Tokens that one answer of a model took."""
 
     prompt: int
+    """The tokens that were read, with those from a cache."""
     cached: int
+    """Those of them that came from a cache."""
     completion: int
+    """The tokens that were written."""
     estimated: bool = False
+    """Whether the endpoint reported none, so that characters were counted."""
 
     @classmethod
     def of(cls, usage: Usage) -> Self:
@@ -38,19 +42,23 @@ WaitState: TypeAlias = Literal["limited", "retrying", "stalled", "slot"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """A period in which an agent waited for its model's endpoint, in milliseconds, and the reason, for people."""
+    """A period in which an agent waited for its model's endpoint."""
 
     state: WaitState
     why: str
+    """The reason, for people."""
     ms: int
+    """How long, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blob:
-    """Content that is stored next to the journal under its SHA-256. `size`: in bytes."""
+    """Content that is stored next to the journal."""
 
     sha256: str
+    """Under which it is stored."""
     size: int
+    """In bytes."""
 
 
 Listed: TypeAlias = tuple[_T, ...] | Blob
@@ -59,40 +67,49 @@ Listed: TypeAlias = tuple[_T, ...] | Blob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """What a call produced in addition to its result: a file's name and type, and the blob with its content."""
+    """What a call produced in addition to its result."""
 
     name: str
+    """The name of its file."""
     media: str
+    """Its media type."""
     sha256: str
+    """The blob with its content."""
     size: int
+    """In bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySource:
-    """Where one recalled memory comes from and how it was found.
-
-    `id`: session and record. `untrusted`: labels of the outside sources of its text. `contradicts`: ids of memories
-    that contradict it.
-    """
+    """Where one recalled memory comes from and how it was found."""
 
     id: str
+    """Its session and record."""
     kind: MemoryKind
     score: float
+    """How well it fits what was asked; comparable within one answer."""
     at: str
+    """When it was said."""
     session: str
     agent: str
+    """The agent that said it."""
     why: str
+    """How it was found, for people."""
     untrusted: tuple[str, ...] = ()
+    """The labels of the outside sources of its text."""
     contradicts: tuple[str, ...] = ()
+    """The ids of memories that contradict it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleState:
-    """The state that a module entered. `offers`: functions that it offers now, if they differ from its manifest's."""
+    """The state that a module entered."""
 
     name: str
     offers: tuple[str, ...] = ()
+    """The functions that it offers now, if they differ from its manifest's."""
     note: str = ""
+    """A sentence of the module about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,83 +130,101 @@ class OwnPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTerms:
-    """What a million tokens of a model cost: newly read, read from a cache, and written."""
+    """What a million tokens of a model cost."""
 
     prompt: float
+    """If they are newly read."""
     cached: float
+    """If they are read from a cache."""
     completion: float
+    """If they are written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleTerms:
-    """The model of one role: its name, its window in tokens, the digest of its static prompt, and the media it takes.
-
-    `static`: the prompt itself, if it is not the standard one. `price`: the price of its tokens, if it is known.
-    """
+    """The model of one role."""
 
     model: str
+    """Its name."""
     context: int
+    """Its window, in tokens."""
     prompt: str
+    """The digest of its static prompt."""
     takes: tuple[Medium, ...] = ()
+    """The media that it reads."""
     static: OwnPrompt | None = None
+    """The prompt itself, if it is not the standard one."""
     price: Annotated[PriceTerms | None, Since("1.2")] = None
+    """The price of its tokens, if it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantTerms:
-    """How much a session may do, and for which user.
-
-    `allow`: lists of patterns of functions; a function must match at least one pattern of each list. `caps`: the
-    highest impact, by pattern.
-    """
+    """How much a session may do, and for which user."""
 
     scope: str
+    """Patterns of the functions that it has."""
     allow: tuple[tuple[str, ...], ...]
+    """Lists of patterns; a function must match at least one pattern of each list."""
     caps: Mapping[str, float]
+    """The highest impact, by pattern."""
     intent: float
+    """The highest impact of all."""
     user: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateTerms:
-    """How many calls per second are allowed, and how many at once after a period without calls."""
+    """How many calls are allowed in a time."""
 
     per_second: float
     burst: int = 1
+    """How many at once, after a period without calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanBounds:
-    """The bounds and thresholds of the plans of a session. Each is a setting in `[plans]`, which explains its origin.
-
-    `calls`: model calls about one plan. `seconds`: elapsed time. `confidence`: the least confidence at which an
-    analysis is accepted. `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual
-    ones. `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`:
-    thresholds of a profile's risk and trust. `trust_penalties`: for a step that failed, returned nothing, returned next
-    to nothing, was branched, was recovered, and for a condition that was met. `report`: modes that judge end with a
-    report in words. `rates`: of the calls that steps make, by the name of a module or function.
-    """
+    """The bounds and thresholds of the plans of a session. Each is a setting in `[plans]`, which explains its origin."""
 
     WHOLE: ClassVar[bool] = True
 
     concurrency: int = 16
+    """Steps that run at the same time."""
     nodes: int = 256
+    """Steps over all versions of a plan."""
     calls: int = 60
+    """The calls to models about one plan."""
     patches: int = 8
+    """How many failed steps may be replaced."""
     replans: int = 2
+    """How often a plan may be rewritten."""
     seconds: float = 3600.0
+    """How long a plan runs, without pauses."""
     confidence: float = 0.8
+    """The least confidence at which an analysis is accepted."""
     planner: str = ""
+    """The role of the model that writes plans; as of the next three, empty: the usual one."""
     judge: str = ""
+    """The role of the model that judges what came of a plan."""
     patcher: str = ""
+    """The role of the model that changes plans."""
     reporter: str = ""
+    """The role of the model that reports on plans."""
     risk_weights: tuple[float, ...] = (0.25, 0.25, 0.2, 0.15, 0.15)
+    """Of schema, planning, method, scale and history, in a profile's risk."""
     guarded_from: float = 0.25
+    """From this risk on, a profile's branches apply."""
     repair_from: float = 0.55
+    """From this risk on, a profile is eligible for repair."""
     trust_below: float = 0.6
+    """Below this trust, a profile is repaired."""
     trust_penalties: tuple[float, ...] = (0.3, 0.15, 0.05, 0.02, 0.05, 0.1)
+    """For a step that failed, returned nothing, returned next to nothing, was branched, was recovered, and for a condition
+    that was met."""
     report: bool = True
+    """Whether modes that judge end with a report in words."""
     rates: Mapping[str, RateTerms] | None = None
+    """Of the calls that steps make, by the name of a module or function."""
     recoveries: Annotated[int, Since("1.3")] = 1
     """How often one step may be tried again by the recovery rules of a profile."""
     agent_seconds: Annotated[float, Since("1.3")] = 600.0
@@ -200,22 +235,29 @@ class PlanBounds:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds of a session (law 9). Each is a setting; a bound that is hit is a reported outcome.
+    """The bounds of a session. Each is a setting; a bound that is hit is a reported outcome.
 
-    Depths and counts are inclusive; times are in seconds; `shown`: characters of a result in a context. All of them are
-    written, because today's defaults may change.
+    Depths and counts are inclusive. All of them are written, because today's defaults may change.
     """
 
     WHOLE: ClassVar[bool] = True
 
     depth: int = 8
+    """How deep the tree is."""
     agents: int = 256
+    """The agents of the tree."""
     turns: int = 40
+    """The turns of an agent between two answers."""
     tokens: int = 2_000_000
+    """The tokens of all its model calls."""
     activation: float = 3600.0
+    """How long an agent works on one message, in seconds."""
     tool: float = 120.0
+    """How long a call runs that states no time of its own, in seconds."""
     shown: int = 6000
+    """The characters of a result in a context."""
     reply_tokens: int | None = None
+    """The tokens of one reply; None: as many as the model writes."""
     plans: PlanBounds = PlanBounds()
     money: Annotated[float | None, Since("1.2")] = None
     """What its model calls may cost, where prices are known. None: no limit."""
@@ -223,24 +265,26 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class SeenFile:
-    """A file of the workspace. `path`: as in a `FileChange`, relative to the workspace; `size`: in bytes."""
+    """A file of the workspace."""
 
     path: str
+    """Relative to the workspace, as in a `FileChange`."""
     size: int
+    """In bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFiles:
-    """What an agent is told about the workspace's files.
-
-    `new`: files that are new or changed since it was last told, newest first. `more`: how many of these are not named.
-    `gone`: paths that no longer exist; `more_gone`: how many of these are not named.
-    """
+    """What an agent is told about the workspace's files."""
 
     new: tuple[SeenFile, ...] = ()
+    """Files that are new or changed since it was last told, newest first."""
     more: int = 0
+    """How many of these are not named."""
     gone: tuple[str, ...] = ()
+    """Paths that no longer exist."""
     more_gone: int = 0
+    """How many of these are not named."""
 
 
 MINUTE: Final = "%Y-%m-%d %H:%M UTC"
@@ -249,32 +293,33 @@ MINUTE: Final = "%Y-%m-%d %H:%M UTC"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The facts about the world that an agent is shown in one turn.
-
-    `now`: to the minute, UTC. `running`: children at work. `tokens_left`: of the agent's budget, once few are left.
-    `catalogue`: the record that last changed the functions that its context names, if it names any. `files`: set if
-    there is something to report about them.
-    """
+    """The facts about the world that an agent is shown in one turn."""
 
     now: str
+    """The time to the minute, in UTC."""
     directory: str = ""
+    """Where its commands run, if that is not the workspace."""
     running: tuple[str, ...] = ()
+    """The children at work."""
     tokens_left: int | None = None
+    """Of the agent's budget, once few are left."""
     catalogue: int | None = None
+    """The record that last changed the functions that its context names, if it names any."""
     files: SeenFiles | None = None
+    """None: there is nothing to report about files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Why a step of a plan failed, in a model's judgement, and what is done about it: `replace`, `skip` or `give_up`.
-
-    `failure`: the observed failure. `confidence`: in the cause and the action, from 0 to 1.
-    """
+    """Why a step of a plan failed, in a model's judgement, and what is done about it."""
 
     failure: str
+    """The observed failure."""
     cause: str
+    """Its cause."""
     action: Literal["replace", "skip", "give_up"]
     confidence: float
+    """In the cause and the action, from 0 to 1."""
 
 
 Reached: TypeAlias = Literal["yes", "partly", "no", "unknown"]
@@ -321,25 +366,29 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTerms:
-    """How a plan is run. `thinks`: whether models may be asked about it.
-
-    `chosen`: why this mode was chosen, if the core chose it. `first`: the plan is written and then waits for a person.
-    """
+    """How a plan is run."""
 
     mode: str
     options: Mapping[str, str | int]
+    """The options of the mode."""
     thinks: bool = True
+    """Whether models may be asked about it."""
     chosen: str = ""
+    """Why this mode was chosen, if the core chose it."""
     first: bool = False
+    """Whether the plan is written and then waits for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedValue:
-    """A parameter that was passed by value. `sha256`: its blob, if it is too long to be among the parameters."""
+    """A parameter that was passed by value."""
 
     media: str
+    """Its media type."""
     size: int
+    """In bytes."""
     sha256: str = ""
+    """Its blob, if it is too long to be among the parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,41 +397,43 @@ class ClearanceRule:
 
     function: str
     arguments: Mapping[str, str] | None = None
+    """Patterns by the name of an argument; None: any arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathState:
-    """What is at one path of a directory: a type and permission bits; for a file also its size and content digest.
-
-    `content`: the SHA-256 of a file's content. A user's file is not a blob, so the field is not called `sha256`.
-    `target`: of a link, or which special file it is.
-    """
+    """What is at one path of a directory."""
 
     type: FileType
     mode: int
+    """Its permission bits."""
     size: int = 0
+    """Of a file, in bytes."""
     content: str = ""
+    """The SHA-256 of a file's content. A user's file is not a blob, so the field is not called `sha256`."""
     target: str = ""
+    """Of a link, or which special file it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathChange:
-    """One path that differs from a live directory: what was there, and what is in the overlay now.
-
-    `conflict`: somebody changed it in the directory in the meantime.
-    """
+    """One path that differs from a live directory."""
 
     path: str
     kind: ChangeKind
     was: PathState | None = None
+    """What was there."""
     now: PathState | None = None
+    """What is in the overlay now."""
     conflict: bool = False
+    """Whether somebody changed it in the directory in the meantime."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathOutcome:
-    """The outcome for one path, and the reason, for people."""
+    """What came of the change of one path."""
 
     path: str
     outcome: Literal["applied", "conflict", "failed"]
     why: str
+    """The reason, for people."""

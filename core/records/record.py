@@ -20,23 +20,28 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record. `n` counts from 1; `step` is the ordinal of this record within its agent.
-
-    `content`: what its kind records; `extra`: fields of its header that its class does not have. `digest`: the first
-    eight hex digits of the SHA-256 of the record's bytes before its trailer. `seal`: the seal of its writer, or empty;
-    the digest of a sealed record covers it.
-    """
+    """One record of a journal."""
 
     n: int
+    """Its number, from 1."""
     at: str
+    """When it was appended, in UTC."""
     agent: str
+    """The path of the agent that it is about."""
     step: int
+    """Its number among the records of this agent, from 1."""
     content: Content
+    """What its kind records."""
     body: str = ""
+    """Its text."""
     prev: str = GENESIS
+    """The digest of the record before it."""
     digest: str = ""
+    """The first eight hex digits of the SHA-256 of its bytes before its trailer."""
     seal: str = field(default="", compare=False)
+    """The seal of its writer, or empty; the digest of a sealed record covers it."""
     extra: Mapping[str, JSON] = field(default_factory=dict)
+    """The fields of its header that its class does not have."""
 
     @property
     def kind(self) -> str:
@@ -68,7 +73,7 @@ def timestamp(now: datetime) -> str:
 
 def blobs_of(record: Record) -> frozenset[str]:
     """The blobs that a record names: every `sha256` in its fields, at any depth."""
-    found: set[str] = set()
+    digests: set[str] = set()
     left: list[JSON] = list(record.fields.values())
     while left:
         match left.pop():
@@ -78,5 +83,5 @@ def blobs_of(record: Record) -> frozenset[str]:
                 left.extend(inner.values())
                 digest = inner.get("sha256")
                 if isinstance(digest, str) and _SHA256.fullmatch(digest):
-                    found.add(digest)
-    return frozenset(found)
+                    digests.add(digest)
+    return frozenset(digests)

@@ -1,7 +1,7 @@
 """One agent as data: a dialogue with its caller, and the work that it still has to do.
 
 Nothing here runs. An agent's state is the fold of its records (`core.tree.apply`), and its next step follows from that
-state alone (law 1). An agent can therefore be dropped from memory at any moment and rebuilt from the journal: suspended
+state alone. An agent can therefore be dropped from memory at any moment and rebuilt from the journal: suspended
 dialogues are data, not suspended coroutines.
 """
 
@@ -36,54 +36,53 @@ AgentState = Literal["idle", "thinking", "acting", "waiting", "paused", "done", 
 
 @dataclass(slots=True)
 class Pending:
-    """An action of the agent's last reply that has no outcome yet.
+    """An action of the agent's last reply that has no outcome yet."""
 
-    `index`: its place among the actions of that reply. `written`: its name as the agent wrote it. `bound`: its
-    arguments; None until its turn comes, because earlier results may define the names that it uses. `call`: the number
-    of its `call` record once it was dispatched, else 0. `child`: the agent that a CALL is for. `asked`: the number of
-    the `clearance` record that asks about it, else 0; `asked_of`: who was asked; `asked_impact`: at which impact;
-    `seconds`: how long a person has (0: no limit); `asked_at`: when they were asked; `answer`: their answer. `ahead`:
-    set if it was asked about before its turn: the labels of what its agent had read by then. `passed`: an endpoint said
-    yes, and a person decides. `verdict`: the gate's last decision, and `verdict_impact` the impact that it was made at.
-    `files_before`: the version of the workspace when it was dispatched. `beside`: labels of what concurrent calls wrote
-    and took away again (`core.tree.apply_shared_state`). `node`: the plan step that it is a firing of. `step`: the name
-    under which it calls its module, if not the plan's own (`core.modules.state_names`). `limit`: seconds that the step
-    allows it, counted from when its module has it. `stopped`: it must not begin any more, or the plan no longer wants
-    its result. `forked`: the session was forked here, and it must not be carried out. `race`: the step for which it
-    races in a copy of the workspace. `copied`: the number of the record about that copy, else 0. `base`: the version of
-    the workspace that the copy was made from; empty if there is no copy. `puts`: labels of what it writes there.
-    `remote`: the dialogue with an agent elsewhere that it is part of (`core.tree.remote`).
-    """
-
+    # What was written.
     index: int
+    """Its place among the actions of that reply."""
     written: str
+    """Its name as the agent wrote it."""
     info: str
+    """The first line of its block."""
     body: str
+    """The other lines."""
     spec: ActionSpec
     bound: Bound | None = None
+    """Its arguments; None until its turn comes, because earlier results may define the names that it uses."""
     call: int = 0
+    """The number of its `call` record once it was dispatched, else 0."""
     child: str = ""
+    """The agent that a CALL is for."""
+    remote: str = ""
+    """The dialogue with an agent elsewhere that it is part of (`core.tree.remote`)."""
+
+    # What the gate and people say of it.
     asked: int = 0
+    """The number of the `clearance` record that asks about it, else 0."""
     asked_of: str = ""
+    """Who was asked."""
     asked_impact: float = 0
+    """The impact at which they were asked."""
     seconds: float = 0
+    """How long a person has; 0: as long as they want."""
     asked_at: str = ""
+    """When they were asked."""
     answer: Answer | None = None
     ahead: Labels | None = None
+    """If it was asked about before its turn: the labels of what its agent had read by then."""
     passed: bool = False
+    """Whether an endpoint said yes, and a person decides."""
     verdict: Literal["", "allowed", "denied"] = ""
+    """The gate's last decision."""
     verdict_impact: float = 0
+    """The impact at which that was made."""
+
+    # What it meets and leaves in what agents share.
     files_before: str = ""
+    """The version of the workspace when it was dispatched."""
     beside: Labels = NOTHING
-    node: str = ""
-    step: str = ""
-    limit: float | None = None
-    stopped: bool = False
-    forked: bool = False
-    race: str = ""
-    copied: int = 0
-    base: str = ""
-    puts: Labels = NOTHING
+    """The labels of what concurrent calls wrote and took away again (`core.tree.apply_shared_state`)."""
     reached: bool = False
     """Whether its module reached the outside since the call was made, so that it may have brought anything."""
     installs: Installer | None = None
@@ -91,49 +90,75 @@ class Pending:
     stranger when it began."""
     hosts: frozenset[str] = frozenset()
     """The hosts that its module reached since the call was made, as far as records name them."""
-    remote: str = ""
+
+    # How it ends before its outcome.
+    stopped: bool = False
+    """Whether it must not begin any more, or the plan no longer wants its result."""
+    forked: bool = False
+    """Whether the session was forked here, so that it must not be carried out."""
+
+    # As a firing of a plan's step.
+    node: str = ""
+    """The step."""
+    step: str = ""
+    """The name under which it calls its module, if not the plan's own (`core.modules.state_names`)."""
+    limit: float | None = None
+    """Seconds that the step allows it, counted from when its module has it."""
+    race: str = ""
+    """The step for which it races in a copy of the workspace."""
+    copied: int = 0
+    """The number of the record about that copy, else 0."""
+    base: str = ""
+    """The version of the workspace that the copy was made from; empty if there is no copy."""
+    puts: Labels = NOTHING
+    """The labels of what it writes there."""
     question: str = ""
     """For a plan's step: what its agent has asked, and waits for."""
 
 
 @dataclass(slots=True)
 class RemoteDialogue:
-    """A dialogue with a remote agent. `at`: its address, with the `labels` of the address's sources.
-
-    `task`: the task whose question waits for an answer; `context`: the conversation. Both are the other side's
-    identifiers, and empty if there is none.
-    """
+    """A dialogue with a remote agent."""
 
     at: str
+    """Its address."""
     labels: Labels = NOTHING
+    """The sources of the address."""
     task: str = ""
+    """The other side's name for the task whose question waits for an answer; empty if there is none."""
     context: str = ""
+    """The other side's name for the conversation; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a plan ended: the status, the outcome and the verdict for its reply, and the message."""
+    """How a plan ended, as its caller's reply is to say it."""
 
     status: Literal["ok", "failed", "cancelled", "bound"]
+    """The status of the plan's own reply."""
     plan: Literal["", "concluded", "partial", "failed", "stopped"]
+    """Its outcome; empty if it did not end on its own."""
     text: str
+    """The message."""
     verdict: Verdict | None = None
 
 
 @dataclass(slots=True)
 class Errand:
-    """A message that a person wants worked on as a plan; see `core.tree.plan_request`. `said`: the message.
-
-    `mode`: the plan's mode; "auto" until one is chosen. `why`: the reason, if the core chose it. `first`: it waits for
-    a person before it begins. `told`: the person wrote again while it ran. `report`: how the plan ended.
-    """
+    """A message that a person wants worked on as a plan; see `core.tree.plan_request`."""
 
     said: Incoming
+    """The message."""
     mode: Way
+    """The plan's mode; "auto" until one is chosen."""
     why: str = ""
+    """The reason for the mode, if the core chose it."""
     first: bool = False
+    """Whether the plan waits for a person before it begins."""
     told: bool = False
+    """Whether the person wrote again while it ran."""
     report: Report | None = None
+    """How the plan ended; None: it has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,50 +172,72 @@ class Deliver:
 
 @dataclass(slots=True)
 class Agent:
-    """One agent. `active`: it owes its caller a reply. `rest`: how it came to rest if it does not. `ended`: how its
-    last reply fell short, for people: a plan's outcome, the bound that ended it, or "length"; else empty.
+    """One agent, or a plan in the place of one."""
 
-    `narrowing`: how much less than its caller it may do. `labels`: the sources of everything that it has read
-    (`core.tree.origin`). `actions`: the actions of its last reply that have no outcome yet; `turn`: the record of that
-    reply. `all_turns`: the number of turns that it ever had. `step`: the number of records that it wrote; `record`: the
-    last of them. `woken`: the record that started its current work. `directory`: the directory in which its last call
-    left it. `plan`: set if it is a plan and not an agent; a plan has no turns, and its actions are the firings in
-    progress. `remote`: its dialogues with remote agents, by name. `errand`: the message that the root has a plan for,
-    instead of turns of its own. `forked`: the session was forked during its work, which ends here. `stopped`: a person
-    ended its work.
-    """
-
+    # Who it is.
     path: str
     caller: str
+    """The path of its caller, or "user"."""
     role: str
+    """Who it is to be, as its caller put it."""
     model: str
+    """The role of its model."""
     context: AgentContext
+    """What its model has read."""
     narrowing: Narrowing = field(default_factory=Narrowing)
+    """How much less than its caller it may do."""
+
+    # What it has.
     mail: Mail = field(default_factory=Mail)
     guards: Guards = field(default_factory=Guards)
+    """What keeps it from going round in circles, and from working for ever."""
     account: Account = field(default_factory=Account)
+    """Its budget of tokens."""
     table: Table = field(default_factory=Table)
+    """Its variables."""
     labels: Labels = NOTHING
+    """The sources of everything that it has read (`core.tree.origin`)."""
+
+    # How it is.
     active: bool = False
+    """Whether it owes its caller a reply."""
     rest: Rest = "idle"
+    """How it came to rest, if it does not."""
     ended: str = ""
+    """How its last reply fell short, for people: a plan's outcome, the bound that ended it, or "length"; else empty."""
     forked: bool = False
+    """Whether the session was forked during its work, which ends here."""
     stopped: bool = False
+    """Whether a person ended its work."""
     writes: bool = False
     """Whether it might change files of the workspace when it began, as its siblings are told."""
     paused: bool = False
+
+    # What it did, and has to do.
     actions: list[Pending] = field(default_factory=list)
+    """The actions of its last reply that have no outcome yet; of a plan, the firings in progress."""
     turn: int = 0
+    """The record of that reply."""
     woken: int = 0
+    """The record that started its current work."""
     all_turns: int = 0
+    """How many turns it ever had; a plan has none."""
     step: int = 0
+    """How many records it wrote."""
     record: int = 0
+    """The last of them."""
     children: dict[str, str] = field(default_factory=dict)
+    """The paths of its children, by name."""
     remote: dict[str, RemoteDialogue] = field(default_factory=dict)
+    """Its dialogues with remote agents, by name."""
     directory: str = ""
+    """The directory in which its last call left it."""
     usage: Usage = field(default_factory=Usage)
+    """The tokens that its model calls took."""
     plan: PlanRun | None = None
+    """Set if it is a plan and not an agent."""
     errand: Errand | None = None
+    """The message that the root has a plan for, instead of turns of its own."""
     answer: Deliver | None = None
     """What it returns to its caller once the actions that it wrote beside its answer are done."""
 
@@ -223,12 +270,12 @@ class Agent:
     @property
     def calls(self) -> list[Pending]:
         """Its function calls in progress."""
-        return [one for one in self.actions if one.call and not one.child]
+        return [pending for pending in self.actions if pending.call and not pending.child]
 
     @property
     def asks(self) -> bool:
         """Whether its call, or one of a plan's calls, waits for clearance."""
-        return any(one.asked > 0 and one.answer is None for one in self.actions)
+        return any(pending.asked > 0 and pending.answer is None for pending in self.actions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +295,9 @@ class End:
     """Next step: return to the caller with what the agent has, because a bound was hit."""
 
     bound: BoundName
+    """Which bound."""
     sentence: str
+    """What is said about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ done at that point, and the first that differs is named.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from iact.core.context.excerpt import Feedback, as_read, excerpt
@@ -122,7 +122,7 @@ from iact.core.tree import (
 from iact.core.tree import apply_turn as turns
 from iact.core.tree import plan_request as errands
 from iact.core.tree.adoption import adopt
-from iact.core.tree.agent import Agent, Deliver, Errand, Pending, Report
+from iact.core.tree.agent import Agent, Deliver, Errand, Pending, Report, Rest
 from iact.core.tree.budget_draws import draw
 from iact.core.tree.child_questions import asks_caller
 from iact.core.tree.compression import compress, fault, summarizer
@@ -177,17 +177,21 @@ def apply(tree: Tree, record: Record) -> None:
     """
     tree.records = record.n
     tree.closed = isinstance(record.content, Close) and not record.content.late
+
     agent = tree.agents.get(record.agent)
     if agent is not None:
         agent.step += 1
         agent.record = record.n
         if agent.step != record.step:
             expect(tree, record, False, f"is step {record.step} of {record.agent}, not {agent.step}")
+
+    # Looked at before it is named: these are asked of every record, and are nearly never so.
     if record.body and record.content.BODY is None and not isinstance(record.content, Unknown):
         expect(tree, record, False, "has a body, and its kind has none")
     if record.extra:
         what = ", ".join(sorted(record.extra))
         expect(tree, record, False, f"says what format {FORMAT} does not know: {what}")
+
     if record.kind in _ABOUT_ALL:
         tree.epoch += 1
     _take(tree, record)
@@ -217,6 +221,7 @@ def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, stric
     """
     if not records:
         raise JournalError("The journal holds no record.")
+
     tree = Tree(strict=strict, blobs=_tolerant(records, blobs))
     migrated = migrated_at(records)
     for record in records:
@@ -241,7 +246,10 @@ def _tolerant(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Calla
 
 def migrated_at(records: Sequence[Record]) -> int:
     """The record from which the rules of one version hold: the last migration or adoption, or else the first record."""
-    return next((record.n for record in reversed(records) if isinstance(record.content, (Migrate, Adopt))), 1)
+    for record in reversed(records):
+        if isinstance(record.content, (Migrate, Adopt)):
+            return record.n
+    return 1
 
 
 def _take(tree: Tree, record: Record) -> None:
@@ -267,8 +275,8 @@ def _take(tree: Tree, record: Record) -> None:
             draw(tree, agent_of(tree, record), record, drawn)
         case Say() as say:
             _say(tree, record, say)
-        case Choose() as chosen:
-            _choose(tree, record, chosen)
+        case Choose() as choice:
+            _choose(tree, record, choice)
         case Recall() as recall:
             _recall(tree, record, recall)
         case Discard() as discard:
@@ -291,19 +299,20 @@ def _take(tree: Tree, record: Record) -> None:
             fold_gate.ask(tree, record, question)
         case ClearanceAnswer() as answer:
             fold_gate.answer(tree, record, answer)
-        case HostAsk() as wanted:
-            fold_hosts.ask(tree, record, wanted)
-        case HostAnswer() as said_of_host:
-            fold_hosts.answer(tree, record, said_of_host)
+        case HostAsk() as host_ask:
+            fold_hosts.ask(tree, record, host_ask)
+        case HostAnswer() as host_answer:
+            fold_hosts.answer(tree, record, host_answer)
         case HostReach() as reached:
             fold_hosts.reach(tree, record, reached)
         case FormAsk() as form:
             fold_forms.ask(tree, record, form)
-        case FormAnswer() as filled_in:
-            asked = tree.forms.get(filled_in.ask)
-            fold_forms.answer(tree, record, filled_in)
-            if asked is not None:
-                plan_fold.person_told(tree, asked.call, record, filled_in)
+        case FormAnswer() as form_answer:
+            # Which call asked is known only until the answer is taken.
+            form_ask = tree.forms.get(form_answer.ask)
+            fold_forms.answer(tree, record, form_answer)
+            if form_ask is not None:
+                plan_fold.person_told(tree, form_ask.call, record, form_answer)
         case State() as state:
             _state(tree, record, state)
         case Effects() as looked:
@@ -332,13 +341,14 @@ def _take(tree: Tree, record: Record) -> None:
             module_states.lose_instances(tree)
         case Close(late=late):
             module_states.lose_instances(tree)
-            if not late:  # what a killed process left running may go on for a moment
+            # What a killed process left running may go on for a moment.
+            if not late:
                 tree.shared.busy.clear()
                 tree.shared.left_by.clear()
         case Unknown():
             expect(tree, record, False, f"is of a kind that format {FORMAT} does not have")
-        case said:
-            _control(tree, record, said)
+        case command:
+            _control(tree, record, command)
 
 
 def forget_refusals(tree: Tree) -> None:
@@ -348,6 +358,7 @@ def forget_refusals(tree: Tree) -> None:
 
 
 def _say(tree: Tree, record: Record, say: Say) -> None:
+    """Take in what the user wrote: as a message to the root, or as the goal of a plan."""
     expect(tree, record, 0 <= say.client < max(len(record.body), 1), "tells of more than there is")
     tree.said.append(record.body[say.client :])
     forget_refusals(tree)
@@ -355,28 +366,35 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
         tree.kept = say.kept
     if say.tools is not None:
         tree.tools = say.tools
-    root, waits = tree.root, has_to_wait(tree)
-    expect(tree, record, say.waits == waits, "waits, or does not, for another reason")
-    mode = "wait" if waits else ""
+
+    root = tree.root
+    waits = has_to_wait(tree)
+    expect(tree, record, say.waits == waits, f"has `waits` {say.waits}, which should be {waits}")
+
+    is_goal = say.mode != "dialogue"
+    expect(tree, record, not is_goal or not root.active, "begins a plan while the root is at work")
+    asks_to_review = not is_goal and say.plan_first
+    expect(tree, record, not asks_to_review, "asks to review a plan in dialogue mode, which has none")
+
+    # An earlier chat is what a client tells of it, which the user need not have written.
     labels = origin.WRITTEN | origin.TOLD if say.client else origin.WRITTEN
-    said = Incoming(record.n, "say", "the user", record.body, mode=mode, labels=labels, client=say.client)
-    plans = say.mode != "dialogue"
-    expect(tree, record, not plans or not root.active, "begins a plan while the root is at work")
-    expect(
-        tree, record, say.mode != "dialogue" or not say.plan_first, "wants to see a plan that there is not"
-    )
-    if not plans or root.active:
-        if root.errand is not None and any(plan_fold.below(tree, root)):
-            root.errand.told = True  # the plan answers it; the root only knows of it
-            root.mail.feedback.append(_hear(tree, root, said, record))
-        else:
-            _deliver(tree, root, said, record)
-        _tell_plans(tree, root, record, at_once=False)
+    mode = "wait" if waits else ""
+    message = Incoming(record.n, "say", "the user", record.body, mode=mode, labels=labels, client=say.client)
+    if is_goal and not root.active:
+        _activate(tree, root, record)
+        root.errand = Errand(message, say.mode, first=say.plan_first)
+        if say.mode != "auto":
+            _begin_errand(tree, root, root.errand, record)
         return
-    _activate(tree, root, record)
-    root.errand = Errand(said, say.mode, first=say.plan_first)
-    if say.mode != "auto":
-        _begin_errand(tree, root, root.errand, record)
+
+    is_for_plan = root.errand is not None and any(plan_fold.below(tree, root))
+    if root.errand is not None and is_for_plan:
+        # The plan answers it; the root only knows of it.
+        root.errand.told = True
+        root.mail.feedback.append(_hear(tree, root, message, record))
+    else:
+        _deliver(tree, root, message, record)
+    _tell_plans(tree, root, record, at_once=False)
 
 
 def has_to_wait(tree: Tree) -> bool:
@@ -403,24 +421,27 @@ def _tell_plans(tree: Tree, agent: Agent, record: Record, *, at_once: bool) -> N
         plan_fold.interjected(tree, plan, record, at_once=at_once)
 
 
-def _choose(tree: Tree, record: Record, chosen: Choose) -> None:
+def _choose(tree: Tree, record: Record, choice: Choose) -> None:
     """Set how a message is worked on, according to a model's assessment of it."""
     root = agent_of(tree, record)
     errand = root.errand
-    open_ = errand is not None and errand.mode == "auto"
-    expect(tree, record, open_, "chooses how to work on a message of which that was said")
-    if errand is None or not open_:
+    is_open = errand is not None and errand.mode == "auto"
+    expect(tree, record, is_open, "chooses a mode for a message whose mode was given")
+    if errand is None or not is_open:
         return
-    turns.count(tree, root, chosen.usage, chosen.role)
-    derived = errands.chosen(tree, errand, record.body, chosen.usage, chosen.failed, chosen.failures)
+
+    turns.count(tree, root, choice.usage, choice.role)
+    derived = errands.chosen(tree, errand, record.body, choice.usage, choice.failed, choice.failures)
     expect_content(tree, record, derived)
-    expect(tree, record, not chosen.failed or not record.body, "holds an answer that nobody gave")
-    if chosen.mode == "dialogue":
+    expect(tree, record, not choice.failed or not record.body, "holds an answer that nobody gave")
+
+    if choice.mode == "dialogue":
         root.errand = None
         root.mail.inbox.insert(0, errand.said)
         root.mail.task = errand.said.text
         return
-    errand.mode, errand.why = chosen.mode, chosen.why
+    errand.mode = choice.mode
+    errand.why = choice.why
     _begin_errand(tree, root, errand, record)
 
 
@@ -429,13 +450,17 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, record: Record) -> Non
     agent.mail.inbox.append(message)
     if not message.wakes or message.mode == "wait":
         return
+
     agent.mail.task = message.text
     agent.guards.hear()
-    if not agent.active:
-        _activate(tree, agent, record)
-        if message.kind == "intervention":
-            lender = budget.lender_for(tree, agent)
-            budget.reserve(tree, lender, agent, budget.share(tree, lender, agent, waits=False))
+    if agent.active:
+        return
+
+    _activate(tree, agent, record)
+    if message.kind == "intervention":
+        # Its caller, which would lend it tokens, has not called it.
+        lender = budget.lender_for(tree, agent)
+        budget.reserve(tree, lender, agent, budget.share(tree, lender, agent, waits=False))
 
 
 def _activate(tree: Tree, agent: Agent, record: Record) -> None:
@@ -447,6 +472,7 @@ def _activate(tree: Tree, agent: Agent, record: Record) -> None:
 
 
 def _turn(tree: Tree, record: Record, turn: Turn) -> None:
+    """Take in a reply with actions, or with something that its agent is asked about first."""
     agent = agent_of(tree, record)
     taken = turns.take_turn(tree, agent, record, turn.generation)
     blocks = taken.blocks
@@ -455,6 +481,7 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     )
     expect(tree, record, turn.held == read.held, "is held, or not, for another reason")
 
+    # What the agent is told about its reply.
     agent.mail.feedback += read.remarks
     if read.remarks and tree.follows_1_3:
         agent.mail.refused += read.remarks
@@ -465,15 +492,17 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
         agent.guards.warned = True
     agent.guards.only_thought = read.held == "thoughts"
 
+    # What it does. The sentence about its children stands behind those about its actions.
     begin(tree, agent, read.run, cut_off=turn.generation.finish == "length")
     if turn.held == "children":
         agent.mail.feedback.append(labels.still_running(child_waits.running_children(tree, agent)))
 
-    left = prose(record.body, with_expected(blocks, tree.registry(agent.path)))
+    # What it wrote beside that.
+    text_beside = prose(record.body, with_expected(blocks, tree.registry(agent.path)))
     if read.answer:
         agent.answer = Deliver(read.answer, record.n)
-    elif left:
-        agent.guards.wrote = left, record.n
+    elif text_beside:
+        agent.guards.wrote = text_beside, record.n
 
     goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.ready or agent.answer)
     expect(tree, record, goes_on, "holds no action and should be a reply")
@@ -483,99 +512,151 @@ def _hear_of_functions(tree: Tree, agent: Agent, sentences: Iterable[str]) -> No
     """Note that an agent reads the names of functions in these sentences. An agent may have chosen a name."""
     if tree.all_vouched:
         return
-    said = "\n".join(sentences)
+
+    text = "\n".join(sentences)
     functions = tree.registry(agent.path).functions()
-    origin.hear_names(tree, agent, [spec for spec in functions if f"`{spec.name}`" in said])
+    named = [spec for spec in functions if f"`{spec.name}`" in text]
+    origin.hear_names(tree, agent, named)
 
 
 def _reply(tree: Tree, record: Record, reply: Reply) -> None:
-    agent, status = agent_of(tree, record), reply.status
+    """End an agent's work with its answer, or with the reason why it has none, and hand that to its caller."""
+    agent = agent_of(tree, record)
+    relayed = errands.relay(agent)
+    answer = agent.answer if reply.of else None
+    _expect_own_reply(tree, agent, record, reply)
+
+    # A message whose way of working was never chosen is one to the root, like any other.
+    if agent.errand is not None and agent.errand.mode == "auto":
+        agent.mail.inbox.insert(0, agent.errand.said)
+    agent.errand = None
+
+    blocks = _read_answer(tree, agent, record, reply)
+    chronicle.note_answer(agent, record, reply)
+
+    # The agent rests.
+    agent.actions = []
+    agent.answer = None
+    tree.rest(agent, _REST[reply.status])
+    agent.guards.ended = ""
+    agent.ended = _short_of(reply)
+
+    # What reached it during its work is read next, unless that work was cancelled.
+    if reply.status == "cancelled":
+        _leave_mail(tree, agent, record)
+    else:
+        agent.forked = False
+        agent.stopped = False
+        had_waiting = agent.mail.release()
+        spoke = reply.generation is not None or relayed is not None or answer is not None
+        if had_waiting or (spoke and agent.mail.wakes):
+            _activate(tree, agent, record)
+
+    # A plan's reply follows from what it did.
+    if agent.plan is not None:
+        report = plan_fold.end(tree, agent, record, reply)
+        expect(tree, record, record.body == (report or record.body), "reports other than what the plan did")
+
+    if agent.caller != "user":
+        if not agent.active:
+            budget.refund(tree, agent)
+        caller = tree.agents[agent.caller]
+        _return(tree, agent, caller, record, reply.bound or reply.status, blocks)
+
+
+_REST: Final[Mapping[str, Rest]] = {
+    "ok": "done",
+    "bound": "done",
+    "cancelled": "cancelled",
+    "failed": "failed",
+}
+"""How an agent rests after a reply, by the reply's status."""
+
+
+def _expect_own_reply(tree: Tree, agent: Agent, record: Record, reply: Reply) -> None:
+    """Check that a reply is one that its agent can give now. A plan's own reply is checked by its rules."""
     expect(tree, record, not agent.actions, "leaves actions without an outcome")
     expect(
         tree, record, reply.to == agent.caller, f"is for {reply.to[:_LONGEST_PATH]}, and not for its caller"
     )
-    passed_on = errands.relay(agent)
-    answer = agent.answer if reply.of else None
-    if passed_on is not None and status != "cancelled" and record.body != BUG:
-        expect_said(tree, record, *passed_on)
-    elif agent.plan is None:
-        last = reply.last if reply.generation is not None else ""
-        asks = status == "ok" and asks_caller(tree, agent, record.body)
-        plain = Reply(
-            to=reply.to, status=status, bound=reply.bound, fault=reply.fault, last=last, generation=reply.generation,
-            of=reply.of, asks=asks,
-        )  # fmt: skip
-        expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
-        as_written = not reply.of or answer == Deliver(record.body, reply.of)
-        expect(tree, record, as_written, "is another text than its agent wrote")
-    if agent.errand is not None and agent.errand.mode == "auto":
-        agent.mail.inbox.insert(0, agent.errand.said)
-    agent.errand = None
-    blocks: Sequence[Block] | None = None
-    if reply.generation is not None:
-        taken = turns.take_turn(tree, agent, record, reply.generation, last=reply.last)
-        blocks = taken.blocks
-        if status == "ok" and not reply.last:
-            read = taken.read or read_reply(
-                tree, agent, record.body, blocks, reply.generation, table=agent.table, interrupted=False
-            )
-            expect(tree, record, not read.acts, "holds an action and should be a turn")
-            expect(
-                tree,
-                record,
-                read.held not in ("unread", "thoughts"),
-                "holds what its agent is asked about first",
-            )
-        for block in first_actions(blocks) if tree.follows_1_3 else blocks:
-            name_block(agent, block)
-    chronicle.note_answer(agent, record, reply)
-    agent.actions, agent.answer = [], None
-    tree.rest(
-        agent, "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
-    )
-    agent.guards.ended = ""
-    agent.ended = _short_of(reply)
-    why = _why_cancelled(tree, agent, record.body) if status == "cancelled" else ""
-    stopped = agent.stopped
-    agent.forked = agent.stopped = False
-    if status == "cancelled":
-        queued = unread(agent) if stopped else []
-        agent.mail.inbox = [one for one in agent.mail.inbox if one not in queued]
-        agent.mail.feedback = _left_behind(tree, agent, why, record)
-        agent.mail.inbox, agent.mail.answering = queued, frozenset()
-        agent.mail.release()
-        if queued:
-            _activate(tree, agent, record)
-    elif agent.mail.release() or (
-        (reply.generation is not None or passed_on is not None or answer is not None) and agent.mail.wakes
-    ):
-        _activate(tree, agent, record)
+
+    relayed = errands.relay(agent)
+    if relayed is not None and reply.status != "cancelled" and record.body != BUG:
+        expect_said(tree, record, *relayed)
+        return
     if agent.plan is not None:
-        said = plan_fold.end(tree, agent, record, reply)
-        expect(tree, record, record.body == (said or record.body), "reports other than what the plan did")
-    if agent.caller != "user":
-        if not agent.active:
-            budget.refund(tree, agent)
-        _return(tree, agent, tree.agents[agent.caller], record, reply.bound or status, blocks)
+        return
+
+    last = reply.last if reply.generation is not None else ""
+    asks = reply.status == "ok" and asks_caller(tree, agent, record.body)
+    plain = Reply(
+        to=reply.to, status=reply.status, bound=reply.bound, fault=reply.fault, last=last,
+        generation=reply.generation, of=reply.of, asks=asks,
+    )  # fmt: skip
+    expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
+    as_written = not reply.of or agent.answer == Deliver(record.body, reply.of)
+    expect(tree, record, as_written, "is another text than its agent wrote")
+
+
+def _read_answer(tree: Tree, agent: Agent, record: Record, reply: Reply) -> Sequence[Block] | None:
+    """Take in the text of a reply that a model wrote, and name its blocks. Returns the blocks; None: no model wrote it."""
+    if reply.generation is None:
+        return None
+
+    taken = turns.take_turn(tree, agent, record, reply.generation, last=reply.last)
+    blocks = taken.blocks
+    if reply.status == "ok" and not reply.last:
+        read = taken.read or read_reply(
+            tree, agent, record.body, blocks, reply.generation, table=agent.table, interrupted=False
+        )
+        expect(tree, record, not read.acts, "holds an action and should be a turn")
+        is_asked_about = read.held in ("unread", "thoughts")
+        expect(tree, record, not is_asked_about, "holds what its agent is asked about first")
+
+    named = first_actions(blocks) if tree.follows_1_3 else blocks
+    for block in named:
+        name_block(agent, block)
+    return blocks
+
+
+def _leave_mail(tree: Tree, agent: Agent, record: Record) -> None:
+    """Keep what a cancelled agent had not answered for when it is called again. What a person sent to it during the work
+    that they ended is a new task."""
+    why = _why_cancelled(tree, agent, record.body)
+    queued = unread(agent) if agent.stopped else []
+    agent.forked = False
+    agent.stopped = False
+
+    agent.mail.inbox = [message for message in agent.mail.inbox if message not in queued]
+    agent.mail.feedback = _left_behind(tree, agent, why, record)
+    agent.mail.inbox = queued
+    agent.mail.answering = frozenset()
+    agent.mail.release()
+    if queued:
+        _activate(tree, agent, record)
 
 
 def unread(agent: Agent) -> list[Incoming]:
     """The messages that a person sent to an agent during its work and that it has not begun to answer."""
-    return [
-        one
-        for one in agent.mail.inbox
-        if one.by_person and one.n > agent.woken and one.n not in agent.mail.answering
-    ]
+    mail = agent.mail
+    by_person = [message for message in mail.inbox if message.by_person and message.n > agent.woken]
+    return [message for message in by_person if message.n not in mail.answering]
 
 
 def _short_of(reply: Reply) -> str:
     """How a reply fell short, for people."""
     if reply.asks:
         return "asks"
+
     if reply.plan and reply.plan != "concluded":
-        return reply.verdict.outcome if reply.verdict is not None else reply.plan
-    cut = reply.generation is not None and reply.generation.finish == "length"
-    return reply.bound or ("length" if cut else "")
+        if reply.verdict is None:
+            return reply.plan
+        return reply.verdict.outcome
+
+    if reply.bound:
+        return reply.bound
+    is_cut = reply.generation is not None and reply.generation.finish == "length"
+    return "length" if is_cut else ""
 
 
 def _left_behind(tree: Tree, agent: Agent, why: str, record: Record) -> list[Feedback]:
@@ -587,10 +668,13 @@ def _left_behind(tree: Tree, agent: Agent, why: str, record: Record) -> list[Fee
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
     agent.context.known.update(notes)
     origin.document(agent, documented(tree, notes, None))
+
+    # Its labels first: how much it is shown depends on what it has read.
     for message in agent.mail.inbox:
         origin.read(agent, message.labels)
     parts = heard(tree, agent, agent.mail.inbox, notes, agent.table)
     origin.read(agent, sources_of(parts))
+
     for message in agent.mail.inbox:
         origin.read(agent, labels_shown(tree, agent, message, agent.table))
         chronicle.hear(agent, message, record)
@@ -628,31 +712,36 @@ def _return(
     tree: Tree, child: Agent, caller: Agent, record: Record, status: str, blocks: Sequence[Block] | None
 ) -> None:
     """Deliver a child's message to its caller: as the outcome of the CALL that waits for it, or into the inbox."""
-    waiting = next((one for one in caller.actions if one.call and one.child == child.path), None)
-    values = mentions(record.body, child.table)
-    told = tree.follows_1_3 and child.plan is None and status == "ok"
+    unnamed: tuple[str, ...] = ()
+    if tree.follows_1_3 and child.plan is None and status == "ok":
+        unnamed = tuple(misnamed(record.body, child.table, in_code=False))
     reply = Incoming(
-        record.n, "child", child.path, record.body, values,
+        record.n, "child", child.path, record.body, mentions(record.body, child.table),
         child=child.path, status=status, labels=origin.by(child), blocks=blocks,
-        asks=isinstance(record.content, Reply) and record.content.asks,
-        unnamed=tuple(misnamed(record.body, child.table, in_code=False)) if told else (),
+        asks=isinstance(record.content, Reply) and record.content.asks, unnamed=unnamed,
     )  # fmt: skip
+
+    calls = (pending for pending in caller.actions if pending.call and pending.child == child.path)
+    waiting = next(calls, None)
     if caller.plan is not None:
-        if waiting is not None and reply.asks and plan_fold.asked(tree, caller, waiting, record, reply):
+        # A plan takes nothing that none of its steps waits for.
+        if waiting is None:
             return
-        if waiting is not None:
-            caller.actions.remove(waiting)
-            plan_fold.returned(tree, caller, waiting, record, reply)
+        if reply.asks and plan_fold.asked(tree, caller, waiting, record, reply):
+            return
+        caller.actions.remove(waiting)
+        plan_fold.returned(tree, caller, waiting, record, reply)
         return
     if waiting is None:
         _deliver(tree, caller, reply, record)
         return
+
     caller.actions.remove(waiting)
     caller.mail.feedback.append(_hear(tree, caller, reply, record))
     if caller.errand is not None and isinstance(record.content, Reply):
         content = record.content
-        said = plan_fold.message_of(child) or record.body
-        errands.came_back(caller, Report(content.status, content.plan, said, content.verdict))
+        text = plan_fold.message_of(child) or record.body
+        errands.came_back(caller, Report(content.status, content.plan, text, content.verdict))
     if waiting.bound is not None:
         loops.watch(caller, *call_of(tree, waiting.spec.name, waiting.bound), record.body)
     advance(tree, caller)
@@ -660,27 +749,33 @@ def _return(
 
 def _select(tree: Tree, record: Record, select: Select) -> None:
     """End a WAIT or QUERY with the replies that it took, in the order in which they came."""
-    agent, wanted = agent_of(tree, record), select.took
+    agent = agent_of(tree, record)
     pending = pending_of(tree, agent, record, select)
     if pending is None:
         return
     assert pending.bound is not None
-    came = tuple(child_waits.ready(tree, agent, pending))
-    expect(tree, record, wanted == came, "takes other replies than those that had come")
+
+    ready = tuple(child_waits.ready(tree, agent, pending))
+    expect(tree, record, select.took == ready, "takes other replies than those that had come")
+
     agent.actions.remove(pending)
-    for message in [one for one in agent.mail.inbox if one.n in wanted]:
+    taken = [message for message in agent.mail.inbox if message.n in select.took]
+    for message in taken:
         agent.mail.inbox.remove(message)
         agent.mail.feedback.append(_hear(tree, agent, message, record))
         _watch_exchange(tree, agent, message)
+
     unknown = child_waits.wanted(tree, agent, pending.bound).unknown
     if unknown:
         agent.mail.feedback.append(labels.no_such_child(unknown, agent.children.values()))
-    left = child_waits.running_children(tree, agent)
-    if left or not wanted:
-        told = labels.waited(pending.written, left, timed_out=select.timed_out)
-        agent.mail.feedback.append(told)
-        if tree.follows_1_3 and not left:
-            loops.watch(agent, *call_of(tree, pending.spec.name, pending.bound), told)
+
+    running = child_waits.running_children(tree, agent)
+    if running or not select.took:
+        sentence = labels.waited(pending.written, running, timed_out=select.timed_out)
+        agent.mail.feedback.append(sentence)
+        # To wait for nobody again and again is a loop; to wait for who is at work is not.
+        if tree.follows_1_3 and not running:
+            loops.watch(agent, *call_of(tree, pending.spec.name, pending.bound), sentence)
     advance(tree, agent)
 
 
@@ -692,13 +787,17 @@ def _watch_exchange(tree: Tree, agent: Agent, reply: Incoming) -> None:
 
 
 def _spawn(tree: Tree, record: Record, spawn: Spawn) -> None:
+    """Create a child or a plan below its caller."""
     caller = tree.agents.get(spawn.caller)
-    expect(
-        tree, record, caller is not None and record.agent not in tree.agents, "creates an agent that can't be"
-    )
+    is_new = record.agent not in tree.agents
+    expect(tree, record, caller is not None and is_new, "creates an agent that can't be")
     if caller is None:
         return
-    if record.agent != f"{caller.path.rstrip('/')}/{record.agent.rpartition('/')[2]}" or record.agent == "/":
+
+    # Also in a tree that is not strict: everything finds an agent's caller by its path.
+    name = record.agent.rpartition("/")[2]
+    is_below = record.agent == f"{caller.path.rstrip('/')}/{name}" and record.agent != "/"
+    if not is_below:
         raise ReplayMismatch(
             f"Record {record.n} (spawn) differs: {record.agent[:200]!r} is not a valid name for a "
             f"child of {caller.path}.",
@@ -706,12 +805,16 @@ def _spawn(tree: Tree, record: Record, spawn: Spawn) -> None:
         )
     if tree.strict:
         expect_spawn(tree, record, caller, spawn)
+
     child = fold_session.create(tree, record.agent, caller.path, record.body, spawn.model or caller.model)
     child.narrowing = Narrowing(spawn.allow, spawn.intent)
-    child.step, child.record = 1, record.n
+    child.step = 1
+    child.record = record.n
     origin.read(child, origin.by(caller))
     if spawn.fork:
-        child.context, child.table = caller.context.fork(), caller.table.copy()
+        child.context = caller.context.fork()
+        child.table = caller.table.copy()
+
     child.plan = plan_fold.made(spawn)
     caller.children[child.name] = child.path
     if child.plan is None:
@@ -719,22 +822,35 @@ def _spawn(tree: Tree, record: Record, spawn: Spawn) -> None:
 
 
 def _call(tree: Tree, record: Record, call: Call) -> None:
+    """Carry out an action of the core, or note that a module carries one out now."""
     agent = agent_of(tree, record)
     pending = pending_of(tree, agent, record, call)
     if pending is None or pending.bound is None:
         return
+
     expect(tree, record, not pending.forked, "makes a call that was dropped when the session was forked")
-    same = digest_of(pending.bound) == call.args and pending.child == call.to
-    expect(tree, record, same, f"calls {call.function} other than its turn says")
-    if is_gated(pending.spec):
+    is_same = digest_of(pending.bound) == call.args and pending.child == call.to
+    expect(tree, record, is_same, f"calls {call.function} other than its turn says")
+
+    gated = is_gated(pending.spec)
+    if gated:
         expect(tree, record, bool(pending.copied) == bool(pending.race), "races without a copy of its own")
         fold_gate.use(tree, pending, record, call)
         installing.begins(tree, agent, pending)
         effects.begin(tree, agent, pending, record, call)
         apply_shared_state.begin(tree, agent, pending, record, call)
         carried.begins(tree, agent, pending)
-    expect(tree, record, is_gated(pending.spec) == (call.impact is not None), "is rated as no such call is")
-    expect(tree, record, bool(pending.child) == (call.budget is not None), "reserves what no such call does")
+    has_impact = call.impact is not None
+    why = (
+        "has an impact, but its action does not pass the gate"
+        if has_impact
+        else "has no impact, but its action passes the gate"
+    )
+    expect(tree, record, gated == has_impact, why)
+    reserves = call.budget is not None
+    why = "reserves tokens, but calls no child" if reserves else "reserves no tokens for its child"
+    expect(tree, record, bool(pending.child) == reserves, why)
+
     pending.call = record.n
     if pending.spec.name == "PLAN":
         text = argument_text(pending.bound, "plan")
@@ -767,18 +883,21 @@ def _address(
         tokens = budget.share(tree, agent, child, waits=waits)
         expect(tree, record, tokens == call.budget, f"reserves other than {tokens} tokens")
         budget.reserve(tree, agent, child, call.budget or 0)
+
         text = argument_text(bound, "message")
-        values = mentions(text, agent.table)
         _tell_misnamed(tree, agent, bound, text)
         message = Incoming(
-            record.n, "caller", f"your caller {agent.path}", text, values,
+            record.n, "caller", f"your caller {agent.path}", text, mentions(text, agent.table),
             labels=origin.by(agent) | origin.passed(bound),
         )  # fmt: skip
         _deliver(tree, child, message, record)
+
         if agent.plan is not None and node:
             for note in agent.plan.notes.pop(node, ()):
                 _deliver(tree, child, note, record)
-    started = next((one for one in agent.actions if one.call == record.n), None)
+
+    # A CALL ends with the child's reply; a CALL_ASYNC is done now.
+    started = next((pending for pending in agent.actions if pending.call == record.n), None)
     if started is not None and started.spec.name == "CALL_ASYNC":
         agent.actions.remove(started)
         agent.guards.sent[path] = kind_digest(CALL_ASYNC.name, bound)
@@ -788,77 +907,112 @@ def _address(
 
 def _tell_misnamed(tree: Tree, agent: Agent, bound: Bound, text: str) -> None:
     """Tell an agent once which names in its own message name no variable."""
-    if not tree.follows_1_3 or agent.plan is not None or "message" in bound.attached:
+    wrote_it = agent.plan is None and "message" not in bound.attached
+    if not tree.follows_1_3 or not wrote_it:
         return
+
     for name, nearest in misnamed(text, agent.table).items():
         if name not in agent.guards.misnamed:
             agent.guards.misnamed.add(name)
             agent.mail.feedback.append(labels.no_variable(name, nearest))
 
 
-def _state(tree: Tree, record: Record, said: State) -> None:
-    agent, function = agent_of(tree, record), said.function
-    apply_shared_state.move(
-        tree, agent, function, said.state, of_step(agent.path, said.node) if said.node else ""
-    )
-    shifted = module_states.shift(tree, agent, function, said.state)
+def _state(tree: Tree, record: Record, entered: State) -> None:
+    """Note the state that a module has entered, and tell its agent of functions that are new in it."""
+    agent = agent_of(tree, record)
+    function = entered.function
+    module = function.split(".", 1)[0]
+    step = of_step(agent.path, entered.node) if entered.node else ""
+    apply_shared_state.move(tree, agent, function, entered.state, step)
+    news = module_states.shift(tree, agent, function, entered.state)
     if agent.plan is not None:
         return
 
-    if shifted:
-        agent.mail.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
-    if shifted or function.split(".", 1)[0] in agent.context.moved:
+    if news:
+        agent.mail.inbox.append(Incoming(record.n, "news", module, news))
+    if news or module in agent.context.moved:
         origin.read(agent, origin.of_tool(tree, agent, function))
 
 
 def _result(tree: Tree, record: Record, result: Result) -> None:
+    """Take in the outcome of an action."""
     agent = agent_of(tree, record)
     effects.unchanged(tree, result)
     pending = pending_of(tree, agent, record, result)
     if pending is None:
         return
-    expect(tree, record, result.call == pending.call, "names another call than its own")
-    dropped = (result.status == "forked") == pending.forked
-    expect(tree, record, dropped, "is dropped, or carried out, other than the fork says")
-    expect(tree, record, result.copied == bool(pending.base), "was made elsewhere than its step says")
-    expect(tree, record, _kept(result) == _to_keep(pending, result), "remembers other than its action says")
-    if tree.derives_plans:
-        named = result.beside == apply_shared_state.beside(tree, pending, result.version)
-        expect(tree, record, named, "names other calls beside its own than those that ran")
+
+    _expect_outcome_of(tree, pending, record, result)
     call_cache.cache(tree, pending, record, result)
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record, result)
         apply_shared_state.end(tree, agent, pending, result)
         carried.ends(tree, agent, pending, record, result)
+
     if agent.plan is not None:
         agent.actions.remove(pending)
         plan_fold.resulted(tree, agent, pending, record, result)
         return
-    in_turn = agent.actions[0] is pending or result.status in NOT_RUN
+
+    was_run = result.status not in NOT_RUN
+    in_turn = agent.actions[0] is pending or not was_run
     expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
     agent.actions.remove(pending)
+
+    # What the agent reads of it, and what that taints it with.
     agent.mail.feedback.append(outcome(tree, agent, pending, record, result))
     chronicle.note_result(agent, pending, record, result)
     remote.hear(agent, pending, result)
-    if pending.spec.name in (SKILL.name, FRONTEND.name):
+    _read_sources(tree, agent, pending, record, result)
+
+    # If the root was to have its message worked on as a plan, that could not begin: it answers itself.
+    agent.errand = None
+    _judge(tree, agent, pending, record, result)
+    if result.state is not None:
+        news = module_states.shift(tree, agent, result.function, result.state)
+        if news:
+            agent.mail.feedback.append(news)
+    agent.directory = _directory(tree, pending, result) or agent.directory
+    if was_run:
+        advance(tree, agent)
+
+
+def _expect_outcome_of(tree: Tree, pending: Pending, record: Record, result: Result) -> None:
+    """Check that a result can be the outcome of an action."""
+    expect(tree, record, result.call == pending.call, "names another call than its own")
+
+    is_dropped = result.status == "forked"
+    to_drop = "" if pending.forked else " not"
+    why = f"does not match the fork: the action was{to_drop} to be dropped"
+    expect(tree, record, is_dropped == pending.forked, why)
+
+    expect(tree, record, result.copied == bool(pending.base), "was made elsewhere than its step says")
+    expect(tree, record, _kept(result) == _to_keep(pending, result), "remembers other than its action says")
+    if tree.derives_plans:
+        concurrent = apply_shared_state.beside(tree, pending, result.version)
+        why = "lists concurrent calls that did not run at that time"
+        expect(tree, record, result.beside == concurrent, why)
+
+
+def _read_sources(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> None:
+    """Note the sources of what an agent reads of a result."""
+    spec = pending.spec
+    if spec.name in (SKILL.name, FRONTEND.name):
         # Content of files, or of outside origin.
         origin.read(agent, origin.of_call(tree, agent, pending))
-    elif pending.spec.core:
+        return
+
+    if spec.core:
         origin.read(agent, labels_in(result.rows) | origin.passed(pending.bound))
-        if pending.spec.name == "LOAD":  # an error here lists the available modules
+        # An error of LOAD lists the modules that there are.
+        if spec.name == "LOAD":
             origin.read(agent, join(tree.shared.named.values()))
-    elif result.status in ("ok", "error") or has_output(record, result):
+        return
+
+    # Nothing is read of a call that was denied or did not reach its module: all such look the same.
+    if result.status in ("ok", "error") or has_output(record, result):
         module_states.hold(tree, agent, pending)
         origin.read(agent, origin.of_call(tree, agent, pending))
-    agent.errand = None  # its plan could not begin: the root answers itself
-    _judge(tree, agent, pending, record, result)
-    if result.state is not None and (
-        shifted := module_states.shift(tree, agent, result.function, result.state)
-    ):
-        agent.mail.feedback.append(shifted)
-    agent.directory = _directory(tree, pending, result) or agent.directory
-    if result.status not in NOT_RUN:
-        advance(tree, agent)
 
 
 def _kept(result: Result) -> KeptMemory:
@@ -875,10 +1029,15 @@ def _to_keep(pending: Pending, result: Result) -> KeptMemory:
 def _directory(tree: Tree, pending: Pending, result: Result) -> str:
     """The directory in which a call left its agent, if its module has one; empty if not."""
     loaded = tree.modules.get(pending.spec.module or "")
-    cwd = (result.data or {}).get("cwd")
-    if loaded is None or not (loaded.origin == "shipped" or loaded.manifest.needs.own_instances):
+    if loaded is None:
         return ""
-    return cwd if isinstance(cwd, str) and len(cwd) <= _LONGEST_PATH else ""
+
+    # Another module's word for where an agent is would be repeated to it at every turn.
+    is_believed = loaded.origin == "shipped" or loaded.manifest.needs.own_instances
+    directory = (result.data or {}).get("cwd")
+    if not is_believed or not isinstance(directory, str):
+        return ""
+    return directory if len(directory) <= _LONGEST_PATH else ""
 
 
 def _judge(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> None:
@@ -886,7 +1045,8 @@ def _judge(tree: Tree, agent: Agent, pending: Pending, record: Record, result: R
     if pending.bound is None:
         return
 
-    function, incomplete = pending.spec.name, agent.guards.incomplete
+    function = pending.spec.name
+    incomplete = agent.guards.incomplete
     call = call_of(tree, function, pending.bound)
     if result.status == "incomplete":
         # Before format 1.3, such a call was not made once more.
@@ -910,16 +1070,19 @@ def _judge(tree: Tree, agent: Agent, pending: Pending, record: Record, result: R
 
 
 def _compress(tree: Tree, record: Record, cut: Compress) -> None:
-    agent, right = agent_of(tree, record), summarizer(tree, agent_of(tree, record))
+    """Cut an agent's history to a summary that a model wrote because the agent did not."""
+    agent = agent_of(tree, record)
+    right = summarizer(tree, agent)
     known = tree.roles.get(cut.role)
     # A role that was configured later is in no record.
-    added = cut.role == "fast" and known is None
-    expect(tree, record, added or cut.role == right, f"is by the model of another role than {right!r}")
+    is_added = cut.role == "fast" and known is None
+    expect(tree, record, is_added or cut.role == right, f"is by the model of another role than {right!r}")
     expect(tree, record, known is None or cut.model == known.model, "names another model than its role's")
     turns.count(tree, agent, cut.usage, cut.role)
-    unfit = tree.follows_1_3 and fault(tree, agent, record.body)
-    done = compress(tree, agent, "" if unfit else record.body)
-    expect(tree, record, done, "cuts a history that is too short")
+
+    is_unfit = tree.follows_1_3 and bool(fault(tree, agent, record.body))
+    has_cut = compress(tree, agent, "" if is_unfit else record.body)
+    expect(tree, record, has_cut, "cuts a history that is too short")
 
 
 def _recall(tree: Tree, record: Record, recall: Recall) -> None:
@@ -942,11 +1105,14 @@ def _recall(tree: Tree, record: Record, recall: Recall) -> None:
 def _distill(tree: Tree, record: Record, distilled: Distill) -> None:
     """Note which messages have been distilled. What came of it is memory's (`core.tree.memory_events`)."""
     agent = agent_of(tree, record)
-    chronicle, role = agent.context.chronicle, distilling.distiller(tree)
     expect(tree, record, agent is tree.root, "is about messages of another agent than the root")
+
+    chronicle = agent.context.chronicle
     expect(tree, record, distilled.since == chronicle.distilled, f"begins after message {distilled.since}")
     ends = chronicle.distilled < distilled.until <= len(chronicle.heard)
     expect(tree, record, ends, f"ends with message {distilled.until}, which the root has not read")
+
+    role = distilling.distiller(tree)
     expect(tree, record, distilled.role == role, f"is by the model of another role than {role!r}")
     expect(tree, record, distilled.model == tree.roles[role].model, "names another model than its role's")
     turns.count(tree, agent, distilled.usage, distilled.role)
@@ -969,6 +1135,7 @@ def _switch_memory(tree: Tree, record: Record, said: SwitchMemory) -> None:
 
 
 def _discard(tree: Tree, record: Record, discard: Discard) -> None:
+    """Count a model's text that was not taken. What a person stopped, its agent is shown."""
     agent = agent_of(tree, record)
     expect(tree, record, agent.plan is not None or not discard.thought, "names a question, and is about none")
     role = summarizer(tree, agent) if discard.reason == "summary" else ""
@@ -976,12 +1143,14 @@ def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     if agent.plan is not None:
         plan_fold.cut_off(tree, agent, record, discard)
         return
+
     agent.mail.answering |= frozenset(discard.read)
-    if discard.reason in ("interrupt", "cancel") and record.body.strip():
+    was_stopped = discard.reason in ("interrupt", "cancel")
+    if was_stopped and record.body.strip():
         by_user = discard.reason == "interrupt" or _is_stopped_by_user(tree, agent)
         text = excerpt(record.body, room_for(tree, agent, record.body))
-        told = labels.stopped_text(text, by_user=by_user)
-        agent.mail.inbox.append(Incoming(record.n, "news", agent.path, told, labels=origin.by(agent)))
+        news = labels.stopped_text(text, by_user=by_user)
+        agent.mail.inbox.append(Incoming(record.n, "news", agent.path, news, labels=origin.by(agent)))
 
 
 def _notice(tree: Tree, record: Record, notice: Notice) -> None:
@@ -991,39 +1160,40 @@ def _notice(tree: Tree, record: Record, notice: Notice) -> None:
         plan_fold.written(tree, agent, record)
 
 
-def _intervene(tree: Tree, agent: Agent, record: Record, said: Inject) -> None:
+def _intervene(tree: Tree, agent: Agent, record: Record, inject: Inject) -> None:
     """Deliver a message that a person writes into an agent's dialogue."""
-    message = plan_fold.intervention(record, said)
+    message = plan_fold.intervention(record, inject)
     if agent.caller == "user":
         message = dataclasses.replace(message, kind="say")
     _deliver(tree, agent, message, record)
-    _tell_plans(tree, agent, record, at_once=said.mode == "interrupt")
+    _tell_plans(tree, agent, record, at_once=inject.mode == "interrupt")
 
 
 def _queued(tree: Tree, agent: Agent, record: Record, of: int) -> Incoming | None:
     """Return a person's message that has not been read; None if it is missing and the tree is not strict."""
-    found = next((one for one in unread(agent) if one.n == of), None)
-    expect(tree, record, found is not None, f"is about the message {of}, which does not wait")
-    return found
+    queued = next((message for message in unread(agent) if message.n == of), None)
+    expect(tree, record, queued is not None, f"is about the message {of}, which does not wait")
+    return queued
 
 
-def _change_queued(tree: Tree, agent: Agent, record: Record, said: SendNow | Reword | Withdraw) -> None:
+def _change_queued(tree: Tree, agent: Agent, record: Record, change: SendNow | Reword | Withdraw) -> None:
     """Change a person's message before it is read. A withdrawn message counts as never said."""
-    found = _queued(tree, agent, record, said.of)
-    if found is None:
+    message = _queued(tree, agent, record, change.of)
+    if message is None:
         return
-    place = agent.mail.inbox.index(found)
-    match said:
+
+    place = agent.mail.inbox.index(message)
+    match change:
         case SendNow():
-            agent.mail.inbox[place] = dataclasses.replace(found, mode="deliver")
-            agent.mail.task = found.text
+            agent.mail.inbox[place] = dataclasses.replace(message, mode="deliver")
+            agent.mail.task = message.text
         case Reword():
-            agent.mail.inbox[place] = dataclasses.replace(found, text=record.body, client=0)
-            tree.said.change(found.own, record.body)
+            agent.mail.inbox[place] = dataclasses.replace(message, text=record.body, client=0)
+            tree.said.change(message.own, record.body)
         case Withdraw():
             del agent.mail.inbox[place]
-            if found.own in tree.said:
-                tree.said.remove(found.own)
+            if message.own in tree.said:
+                tree.said.remove(message.own)
 
 
 def _stop_behind(agent: Agent) -> None:
@@ -1035,110 +1205,133 @@ def _stop_behind(agent: Agent) -> None:
 
 def _raise_budget(tree: Tree, root: Agent, record: Record, tokens: int, money: float) -> None:
     """Raise the session's budget, and resume work that it could not afford before."""
-    right = root is tree.root and tokens >= 0 and money >= 0 and tokens + money > 0
-    expect(tree, record, right, "gives tokens or money to nobody who lends them, or none")
-    bounded = tree.bounds.money
-    expect(tree, record, not money or bounded is not None, "gives money where none is bounded")
-    more = None if bounded is None else bounded + money
-    tree.bounds = dataclasses.replace(tree.bounds, tokens=tree.bounds.tokens + tokens, money=more)
+    raises = tokens >= 0 and money >= 0 and tokens + money > 0
+    why = "raises the budget of an agent other than the root, or by nothing"
+    expect(tree, record, root is tree.root and raises, why)
+    bound = tree.bounds.money
+    expect(tree, record, not money or bound is not None, "gives money where none is bounded")
+
+    raised = None if bound is None else bound + money
+    tree.bounds = dataclasses.replace(tree.bounds, tokens=tree.bounds.tokens + tokens, money=raised)
     root.account.allowance += tokens
-    unanswered = root.mail.wakes or (root.mail.feedback and root.ended)
-    if not root.active and root.rest != "cancelled" and unanswered:
+
+    has_unanswered = root.mail.wakes or bool(root.mail.feedback and root.ended)
+    if has_unanswered and not root.active and root.rest != "cancelled":
         _activate(tree, root, record)
 
 
-def _control(tree: Tree, record: Record, said: Content) -> None:
+def _control(tree: Tree, record: Record, command: Content) -> None:
     """Apply a person's command."""
     agent = agent_of(tree, record)
-    match said:
+    match command:
         case Pause(node=node) | Resume(node=node) if node:
-            plan_fold.paused_step(tree, agent, record, node, closes=isinstance(said, Pause))
+            plan_fold.paused_step(tree, agent, record, node, closes=isinstance(command, Pause))
         case Pause() if not agent.paused:
             agent.paused = True
             agent.guards.pause(record.at)
-            for one in tree.subtree(agent.path):
-                plan_fold.paused(tree, one, record)
+            for below in tree.subtree(agent.path):
+                plan_fold.paused(tree, below, record)
         case Resume() if agent.paused:
             agent.paused = False
             agent.guards.resume(record.at)
-            for one in tree.subtree(agent.path):
-                plan_fold.paused(tree, one, record)
-        case Cancel(by=by):
-            ends = by == "user" or agent.plan is not None  # the core only ends plans, and says why
-            expect(
-                tree, record, ends and (by == "core") == bool(record.body), "says who did it other than why"
-            )
-            if agent.plan is None:
-                agent.stopped = agent.active
-                return
-            plan_fold.cancelled(tree, agent, record, said)
-        case Inject(node=node) if node:
-            tree.said.append(record.body)
-            forget_refusals(tree)
-            child = plan_fold.told_step(tree, agent, record, said)
-            if child is not None:
-                _intervene(tree, child, record, said)
-        case Inject() if agent.plan is not None and agent.plan.running is not None:
-            tree.said.append(record.body)
-            forget_refusals(tree)
-            plan_fold.interjected(tree, agent, record, at_once=said.mode == "interrupt")
+            for below in tree.subtree(agent.path):
+                plan_fold.paused(tree, below, record)
+        case Cancel():
+            _cancel(tree, agent, record, command)
         case Inject():
-            tree.said.append(record.body)
-            forget_refusals(tree)
-            _intervene(tree, agent, record, said)
+            _inject(tree, agent, record, command)
         case SendNow() | Reword() | Withdraw():
-            _change_queued(tree, agent, record, said)
+            _change_queued(tree, agent, record, command)
         case StopCalls():
-            for one in tree.subtree(agent.path):
-                _stop_behind(one)
+            for below in tree.subtree(agent.path):
+                _stop_behind(below)
         case StartPlan():
-            as_made = agent.plan is not None and said.plan == agent.plan.terms
+            as_made = agent.plan is not None and command.plan == agent.plan.terms
             expect(tree, record, as_made, "wants a plan other than the one that was made")
-            _begin_plan(tree, tree.agents[agent.caller], agent.path, record.body, said.budget, record)
+            _begin_plan(tree, tree.agents[agent.caller], agent.path, record.body, command.budget, record)
         case BeginPlan():
             plan_fold.started(tree, agent, record)
         case EditPlan():
             tree.said.append(record.body)
             forget_refusals(tree)
             plan_fold.edited(tree, agent, record)
-        case RetryStep(node=node, budget=tokens):
-            if not agent.active and agent.plan is not None:
-                _activate(tree, agent, record)
-                lender = budget.lender_for(tree, agent)
-                share = budget.share(tree, lender, agent, waits=False)
-                expect(tree, record, share == tokens, f"reserves other than {share} tokens")
-                budget.reserve(tree, lender, agent, tokens)
-            else:
-                expect(tree, record, not tokens, "reserves tokens for a plan that has some")
-            plan_fold.retried(tree, agent, record, node)
+        case RetryStep():
+            _retry_step(tree, agent, record, command)
         case RaiseBudget(tokens=tokens, money=money):
             _raise_budget(tree, agent, record, tokens, money)
         case SetIntent():
-            tree.grant = dataclasses.replace(tree.grant, intent=said.value)
+            tree.grant = dataclasses.replace(tree.grant, intent=command.value)
             fold_session.start_afresh(tree)
         case SetPolicy():
-            tree.policy = policy_from_json(dict(said.policy))
+            tree.policy = policy_from_json(dict(command.policy))
             tree.grant = dataclasses.replace(tree.grant, scope=tree.policy.scope())
             tree.forget_registries()
             fold_session.start_afresh(tree)
         case SetModels():
-            fold_session.set_models(tree, record, said.models)
+            fold_session.set_models(tree, record, command.models)
         case Declassify():
-            origin.vouch(tree, agent, said.variable, by=f"person:{tree.grant.user}")
+            origin.vouch(tree, agent, command.variable, by=f"person:{tree.grant.user}")
         case Restore():
-            apply_shared_state.restore(tree)
-            text = "The user put the files in the workspace back to what they were earlier."
-            for one in tree.agents.values():
-                if not one.context.fresh:
-                    one.mail.inbox.append(Incoming(record.n, "news", "the user", text))
+            _restore(tree, record)
         case ApplyChanges() | DropChanges():
-            effects.intend(tree, record, said)
+            effects.intend(tree, record, command)
         case UseOverlay():
-            tree.live.overlay = said.value
+            tree.live.overlay = command.value
         case AllowHosts():
-            fold_hosts.allow(tree, said)
+            fold_hosts.allow(tree, command)
         case SwitchMemory():
-            _switch_memory(tree, record, said)
+            _switch_memory(tree, record, command)
         case Lockdown():
-            tree.lockdown = said.value
+            tree.lockdown = command.value
             fold_session.start_afresh(tree)
+
+
+def _cancel(tree: Tree, agent: Agent, record: Record, cancel: Cancel) -> None:
+    """End an agent's work: by a person, or by the core, which only ends plans and says why."""
+    by_core = cancel.by == "core"
+    may_end = cancel.by == "user" or agent.plan is not None
+    says_why = bool(record.body)
+    expect(tree, record, may_end and by_core == says_why, "says who did it other than why")
+
+    if agent.plan is None:
+        agent.stopped = agent.active
+        return
+    plan_fold.cancelled(tree, agent, record, cancel)
+
+
+def _inject(tree: Tree, agent: Agent, record: Record, inject: Inject) -> None:
+    """Take in what a person writes to an agent, to a plan at work, or to a step of one."""
+    tree.said.append(record.body)
+    forget_refusals(tree)
+
+    if inject.node:
+        child = plan_fold.told_step(tree, agent, record, inject)
+        if child is not None:
+            _intervene(tree, child, record, inject)
+        return
+    if agent.plan is not None and agent.plan.running is not None:
+        plan_fold.interjected(tree, agent, record, at_once=inject.mode == "interrupt")
+        return
+    _intervene(tree, agent, record, inject)
+
+
+def _retry_step(tree: Tree, agent: Agent, record: Record, retry: RetryStep) -> None:
+    """Have a plan try a step again. A plan that has ended begins once more, with tokens of its own."""
+    if not agent.active and agent.plan is not None:
+        _activate(tree, agent, record)
+        lender = budget.lender_for(tree, agent)
+        share = budget.share(tree, lender, agent, waits=False)
+        expect(tree, record, share == retry.budget, f"reserves other than {share} tokens")
+        budget.reserve(tree, lender, agent, retry.budget)
+    else:
+        expect(tree, record, not retry.budget, "reserves tokens for a plan that has some")
+    plan_fold.retried(tree, agent, record, retry.node)
+
+
+def _restore(tree: Tree, record: Record) -> None:
+    """Note that a person put the workspace back, and tell all agents that have begun."""
+    apply_shared_state.restore(tree)
+    news = "The user put the files in the workspace back to what they were earlier."
+    for agent in tree.agents.values():
+        if not agent.context.fresh:
+            agent.mail.inbox.append(Incoming(record.n, "news", "the user", news))

@@ -81,6 +81,7 @@ from iact.core.tree.tree import Tree
 ANSWERED: Final = "answer"
 """The field of the form in which a person answers the agent of a step."""
 _NEVER: Final = float("inf")
+"""The plan's machine ends no wait for a person: the session does, by a record."""
 _BY_USER: Final = "The user cancelled this work."
 _STEP_BY_USER: Final = "The user cancelled this step."
 _UNKEPT: Final = "What it wrote in its copy of the workspace could not be kept, so nothing of it was put into the workspace."
@@ -123,9 +124,11 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
     plan = tree.agents.get(path)
     if plan is None or plan.plan is None or plan.active:
         raise mismatch(record, f"hands a plan to {path}, which waits for none")
+
     share = budget.share(tree, caller, plan, waits=True)
     expect(tree, record, share == tokens, f"reserves other than {share} tokens")
     budget.reserve(tree, caller, plan, tokens)
+
     run = plan.plan
     try:
         if run.template:
@@ -138,13 +141,16 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
     plan.turn = record.n
     run.heard = seconds(record.at)
     run.by_person = isinstance(record.content, StartPlan)
+
     if tree.derives_plans:
-        told = mentions(text, caller.table)
-        # Its steps may name any of them; what is named nowhere is read by nobody.
-        run.given = {**told, **dict(reversed(caller.table.listed()))} if tree.follows_1_3 else told
+        mentioned = mentions(text, caller.table)
+        run.given = mentioned
+        if tree.follows_1_3:
+            # Its steps may name any of them; what is named nowhere is read by nobody.
+            run.given = {**mentioned, **dict(reversed(caller.table.listed()))}
         for name, value in run.given.items():
             plan.table.define(name, value)
-        origin.read(plan, brief(tree, run, caller, told))
+        origin.read(plan, brief(tree, run, caller, mentioned))
     return plan
 
 
@@ -163,15 +169,21 @@ def take_over(tree: Tree, plan: Agent, record: Record) -> None:
     run = run_of(plan, record)
     if run.machine is not None or not plan.active:
         return
+
     run.heard = seconds(record.at)
     _begin(tree, plan, run)
-    if run.machine is not None:
-        for pending in plan.actions:
-            pending.stopped = pending.stopped or pending.node not in run.machine.run.attempts
-        heard, plan.mail.inbox = plan.mail.inbox, []
-        with telling(tree, plan, run):
-            for message in heard:
-                run.machine.interject(message.text, run.machine.run.at)
+    if run.machine is None:
+        return
+
+    # Steps that the machine knows nothing of go on to no purpose.
+    for pending in plan.actions:
+        pending.stopped = pending.stopped or pending.node not in run.machine.run.attempts
+
+    messages = plan.mail.inbox
+    plan.mail.inbox = []
+    with telling(tree, plan, run):
+        for message in messages:
+            run.machine.interject(message.text, run.machine.run.at)
 
 
 def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
@@ -201,6 +213,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
         run.invalid = str(error)
         tree.stirred.add(plan.path)
         return
+
     run.epoch = run.heard - machine.began
     run.machine = machine
     with telling(tree, plan, run, going_on=bool(past.events)):
@@ -221,13 +234,22 @@ _ROLES: Final[Mapping[str, tuple[QuestionKind, ...]]] = {
 def _limits(tree: Tree, run: PlanRun) -> PlanLimits:
     """Return the bounds of a plan: the session's, adjusted by the options that the plan was started with."""
     bounds = tree.bounds.plans
-    parts = {part: getattr(bounds, part) for part in _ROLES}
-    role = run.options.get("model")
-    if isinstance(role, str):
-        parts = dict.fromkeys(_ROLES, role)
-    wanted = run.options.get("concurrency")
+    model_roles: dict[str, str] = {part: getattr(bounds, part) for part in _ROLES}
+    option = run.options.get("model")
+    if isinstance(option, str):
+        model_roles = dict.fromkeys(_ROLES, option)
+    roles: dict[QuestionKind, str] = {}
+    for part, kinds in _ROLES.items():
+        if model_roles[part]:
+            roles |= dict.fromkeys(kinds, model_roles[part])
+
+    concurrency = bounds.concurrency
+    option = run.options.get("concurrency")
+    if isinstance(option, int) and option > 0:
+        concurrency = option
+
     return PlanLimits(
-        concurrency=wanted if isinstance(wanted, int) and wanted > 0 else bounds.concurrency,
+        concurrency=concurrency,
         nodes=bounds.nodes,
         model_calls=bounds.calls,
         wall_clock=min(tree.bounds.activation, bounds.seconds),
@@ -235,8 +257,8 @@ def _limits(tree: Tree, run: PlanRun) -> PlanLimits:
         human_timeout=_NEVER,
         patches=bounds.patches,
         replans=bounds.replans,
-        rates={name: Rate(one.per_second, one.burst) for name, one in (bounds.rates or {}).items()},
-        roles={kind: parts[part] for part, kinds in _ROLES.items() if parts[part] for kind in kinds},
+        rates={name: Rate(rate.per_second, rate.burst) for name, rate in (bounds.rates or {}).items()},
+        roles=roles,
         report=bool(run.options.get("report", bounds.report)),
     )
 
@@ -264,7 +286,8 @@ class _Catalogue:
         if registry is not self._registry:
             self._registry = registry
             rates = self._tree.bounds.plans.rates or {}
-            judge, copied = partial(judge_in, self._tree), partial(copied_in, self._tree)
+            judge = partial(judge_in, self._tree)
+            copied = partial(copied_in, self._tree)
             self._functions = Functions(registry, rates, judge, copied)
         return self._functions
 
@@ -298,7 +321,8 @@ def telling(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool = False) ->
         yield
         _follow(tree, plan, run, going_on=going_on)
     except Exception as error:
-        run.fault, run.invalid = error, f"An internal error ended this plan ({type(error).__name__})."
+        run.fault = error
+        run.invalid = f"An internal error ended this plan ({type(error).__name__})."
         run.asking.clear()
         for pending in plan.actions:
             pending.stopped = True
@@ -330,16 +354,23 @@ def _follow(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool) -> None:
 
 def _changed(plan: Agent, run: PlanRun, change: NodeChange) -> None:
     """Note a step's change of state. Its result is in the record that brought it."""
-    output, labels, result = change.output, change.labels, 0
-    if change.cause == "succeeded":
-        settled = run.latest.get(change.node)
-        worked = run.state.nodes[change.node].node.kind in WORK and change.validation != "left_out"
-        if worked and settled is not None:
-            output, labels, result = None, (), settled.n
-            if settled.value is not None:
-                plan.table.define(variable_of(change.node), settled.value)
+    kind = run.state.nodes[change.node].node.kind
+    output = change.output
+    labels = change.labels
+    result = 0
+
+    # What a step that works has brought is in the record of its result, which is named instead.
+    settled = run.latest.get(change.node)
+    worked = change.cause == "succeeded" and kind in WORK and change.validation != "left_out"
+    if worked and settled is not None:
+        output = None
+        labels = ()
+        result = settled.n
+        if settled.value is not None:
+            plan.table.define(variable_of(change.node), settled.value)
+
     diagnosis = None
-    if run.state.nodes[change.node].node.kind == "micro_planner" and isinstance(output, dict):
+    if kind == "micro_planner" and isinstance(output, dict):
         output = dict(output)
         diagnosis = diagnosis_of(output.pop("diagnosis", None))
     content = said.Node(
@@ -367,25 +398,34 @@ def _fired(
     node = firing.node.id
     if node in run.firing:
         return
+
+    # An older program may have stopped between the result of an attempt and what follows from it.
     settled = run.latest.get(node)
-    if going_on and settled is not None and settled.attempt == firing.attempt:
+    has_ended = going_on and settled is not None and settled.attempt == firing.attempt
+    if has_ended and settled is not None:
         machine.attempt_ended(node, settled.outcome, machine.run.at)
         return
-    done = fire(tree, plan, run, firing)
-    if isinstance(done, StepFailure):
-        machine.attempt_ended(node, done, machine.run.at)
+
+    fired = fire(tree, plan, run, firing)
+    if isinstance(fired, StepFailure):
+        machine.attempt_ended(node, fired, machine.run.at)
         return
-    pending, owed = done
-    run.fired = run.firing[node] = pending.index
-    plan.actions.append(pending)
+    pending, owed = fired
+    _add_action(plan, run, pending)
     run.owed.append(owed)
+
+
+def _add_action(plan: Agent, run: PlanRun, pending: Pending) -> None:
+    """Make an action the one that its step is about."""
+    run.fired = pending.index
+    run.firing[pending.node] = pending.index
+    plan.actions.append(pending)
 
 
 def _ask_acceptance(plan: Agent, run: PlanRun, asked: AskAcceptance) -> None:
     """Ask the person whether they accept a step's output: one more action of the step."""
     pending, owed = acceptance(run, plan, asked)
-    run.fired = run.firing[asked.node] = pending.index
-    plan.actions.append(pending)
+    _add_action(plan, run, pending)
     run.owed.append(owed)
 
 
@@ -459,8 +499,13 @@ def _in_words(node: PlanNode) -> str:
     what = node.call or f"{node.kind}: {node.task}"
     if node.kind == "agent":
         what = f"agent {node.call}: {node.task}"
-    given = f" {json.dumps(data['params'], ensure_ascii=False)}" if "params" in data else ""
-    return " ".join(f"`{node.id}` {what}{given}{f' ← {after}' if after else ''}".split())
+
+    line = f"`{node.id}` {what}"
+    if "params" in data:
+        line = f"{line} {json.dumps(data['params'], ensure_ascii=False)}"
+    if after:
+        line = f"{line} ← {after}"
+    return " ".join(line.split())
 
 
 def written(tree: Tree, plan: Agent, record: Record) -> None:
@@ -469,10 +514,12 @@ def written(tree: Tree, plan: Agent, record: Record) -> None:
     if run.machine is None:
         _written_then(tree, plan, run, record)
         return
+
     owed = run.owed.popleft() if run.owed else None
-    if owed is None or record.kind != owed.content.KIND:
-        says = repr(owed.content.KIND) if owed is not None else "nothing"
-        raise mismatch(record, f"follows from nothing; the plan says {says} here")
+    if owed is None:
+        raise mismatch(record, "follows from nothing; the plan says nothing here")
+    if record.kind != owed.content.KIND:
+        raise mismatch(record, f"follows from nothing; the plan says {owed.content.KIND!r} here")
     expect_said(tree, record, owed.content, owed.body)
     if isinstance(owed.content, (said.Plan, said.Extend)):
         run.shaped = record
@@ -483,48 +530,57 @@ def _written_then(tree: Tree, plan: Agent, run: PlanRun, record: Record) -> None
     match record.content:
         case said.Plan():
             for node in run.history.version(record).add:
-                heard = [
-                    one for one in plan.mail.inbox if node.kind == "interjection" and one.text == node.task
-                ]
-                for message in heard[:1]:
+                if node.kind != "interjection":
+                    continue
+                same_text = (message for message in plan.mail.inbox if message.text == node.task)
+                message = next(same_text, None)
+                if message is not None:
                     plan.mail.inbox.remove(message)
-        case said.Node() as moves:
-            settled = run.latest.get(moves.node)
-            outcome = settled.outcome if settled is not None else None
-            found = (settled.n, outcome) if settled and isinstance(outcome, StepSuccess) else None
-            moved = run.history.change(record, moves, found)
-            if moved.cause == "succeeded" and settled is not None and settled.value is not None:
-                plan.table.define(variable_of(moved.node), settled.value)
+        case said.Node() as change:
+            settled = run.latest.get(change.node)
+            success = None
+            if settled is not None and isinstance(settled.outcome, StepSuccess):
+                success = (settled.n, settled.outcome)
+            changed = run.history.change(record, change, success)
+            if changed.cause == "succeeded" and settled is not None and settled.value is not None:
+                plan.table.define(variable_of(changed.node), settled.value)
         case said.Fire() as fires:
             _fire_then(tree, plan, run, record, fires)
 
 
 def _fire_then(tree: Tree, plan: Agent, run: PlanRun, record: Record, fires: said.Fire) -> None:
-    known = run.state.nodes.get(fires.node)
-    if known is None or known.state not in ("running", "waiting_human") or known.node.id in run.firing:
+    """Begin a step as such a record says."""
+    step = run.state.nodes.get(fires.node)
+    if step is None or step.state not in ("running", "waiting_human") or step.node.id in run.firing:
         raise mismatch(record, f"fires {fires.node!r}, which is not to be fired")
-    node = known.node
     if fires.action != run.fired + 1 or fires.turn != plan.turn:
         raise mismatch(record, f"is not the firing {run.fired + 1} of this plan")
+
     try:
-        given = _arguments(record) if record.body else resolve(node, run.state.outputs, known.winner)
+        if record.body:
+            arguments = _arguments(record)
+        else:
+            arguments = resolve(step.node, run.state.outputs, step.winner)
     except MissingField as error:
         raise mismatch(record, f"can't be fired: {error}") from error
-    done = fire(tree, plan, run, Firing(plan.name, known.version, node, known.attempts, given, (), {}))
-    if isinstance(done, StepFailure):
-        raise mismatch(record, f"can't be fired: {done.message}")
-    run.fired = run.firing[node.id] = done[0].index
-    plan.actions.append(done[0])
+
+    firing = Firing(plan.name, step.version, step.node, step.attempts, arguments, (), {})
+    fired = fire(tree, plan, run, firing)
+    if isinstance(fired, StepFailure):
+        raise mismatch(record, f"can't be fired: {fired.message}")
+    pending, _ = fired
+    _add_action(plan, run, pending)
 
 
 def _arguments(record: Record) -> dict[str, JSON]:
+    """The arguments in a record's body."""
     try:
-        found = json.loads(record.body)
+        arguments = json.loads(record.body)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        arguments = None
+    if not isinstance(arguments, dict):
         raise mismatch(record, "holds arguments that can't be read")
-    return found
+    return arguments
 
 
 # --- what happened to it ------------------------------------------------------------------------------------
@@ -536,7 +592,9 @@ def end(tree: Tree, plan: Agent, record: Record, reply: Reply) -> str | None:
     _read_all(plan, run)
     run.ending = ending_from(reply)
     if run.machine is None and not run.invalid:
-        return report(run, run.ending) if run.ending is not None else None
+        # In a journal of an older format.
+        return None if run.ending is None else report(run, run.ending)
+
     if record.body == BUG:
         expect_said(tree, record, Reply(to=plan.caller, status="failed"), BUG)
     elif run.cancelled or run.over:
@@ -556,10 +614,11 @@ def message_of(plan: Agent) -> str:
 def conclusion(plan: Agent, run: PlanRun) -> tuple[Reply, str]:
     """Return the reply of a plan that has ended, and its message to the caller."""
     if run.cancelled:
-        verdict = run.running.result().verdict if run.running is not None else None
+        verdict = None if run.running is None else run.running.result().verdict
         return Reply(to=plan.caller, status="cancelled", verdict=verdict), run.cancelled
     if run.running is None:
         return Reply(to=plan.caller, status="failed"), run.invalid
+
     ending = ending_of(run.running.result(), run.running.run.answer)
     return reply_of(plan, ending), report(run, ending)
 
@@ -572,18 +631,26 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
     if run.machine is None:
         run.history.answered(record, ask)
         return
+
     run, machine = _machine_of(plan, record)
-    thought, failed = ask.thought, ask.failed
+    thought = ask.thought
+    failed = ask.failed
     asking = _asking_of(run, record, thought)
     expected = answer_to(tree, thought, asking.question, ask.usage, failed, ask.waits, too_long=ask.too_long)
     expect_said(tree, record, expected, "" if failed else record.body)
+
+    # An answer that was read while it was written has only its end left.
+    rest = ""
+    if asking.pieces and not failed:
+        rest = _rest_of(asking, record)
+
     at = run.at(record.at)
-    rest = _rest_of(asking, record) if asking.pieces and not failed else ""
     run.asking.pop(thought)
     with telling(tree, plan, run):
         if rest:
             machine.piece(thought, rest, at)
-        machine.answered(thought, None if failed else record.body, failed, at, too_long=ask.too_long)
+        answer = None if failed else record.body
+        machine.answered(thought, answer, failed, at, too_long=ask.too_long)
 
 
 def answer_to(
@@ -646,10 +713,12 @@ def cut_off(tree: Tree, plan: Agent, record: Record, discard: Discard) -> None:
     run = run_of(plan, record)
     if run.running is None:
         return
-    again = discard.reason == "pause"
-    if again != (discard.thought in run.asking) or (discard.thought and not again):
+
+    asks_again = discard.reason == "pause"
+    is_open = discard.thought in run.asking
+    if asks_again != is_open or (discard.thought and not asks_again):
         raise mismatch(record, "stops an answer that is asked for, or asks for one that is not")
-    if again:
+    if asks_again:
         with telling(tree, plan, run):
             _cut_off(run, run.running, discard.thought, run.at(record.at))
 
@@ -662,7 +731,9 @@ def _cut_off(run: PlanRun, machine: PlanMachine, thought: int, at: float) -> Non
 def woken(tree: Tree, plan: Agent, record: Record, wake: said.Wake) -> None:
     """Wake a plan: something is due, or the session continues after it had stopped."""
     run, machine = _machine_of(plan, record)
-    since, at = run.heard - run.epoch, run.at(record.at)
+    # To hear of a time moves the plan's own on, so what it was is read first.
+    since = run.heard - run.epoch
+    at = run.at(record.at)
     on_time = wake.reopened or (machine.due is not None and machine.due <= at)
     expect(tree, record, on_time, "comes before anything is due")
     with telling(tree, plan, run):
@@ -679,8 +750,12 @@ def paused(tree: Tree, plan: Agent, record: Record) -> None:
     run = plan.plan
     if run is None or run.running is None or not plan.active:
         return
+
     with telling(tree, plan, run):
-        (run.running.pause if tree.paused(plan.path) else run.running.resume)(run.at(record.at))
+        if tree.paused(plan.path):
+            run.running.pause(run.at(record.at))
+        else:
+            run.running.resume(run.at(record.at))
 
 
 def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
@@ -689,7 +764,9 @@ def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
     machine = run.running
     if machine is None or not plan.active:
         return
-    node, at = cancel.node, run.at(record.at)
+
+    node = cancel.node
+    at = run.at(record.at)
     if node:
         _step_of(run, record, node, "cancels")
     with telling(tree, plan, run):
@@ -727,7 +804,8 @@ def retried(tree: Tree, plan: Agent, record: Record, node: str) -> None:
     try:
         machine.again(node)
     except PlanError as error:
-        raise mismatch(record, f"tries a step again that can't be: {error}") from error
+        raise mismatch(record, f"retries a step that can't be retried: {error}") from error
+
     run.ending = None
     with telling(tree, plan, run):
         machine.retry(node, run.at(record.at))
@@ -739,22 +817,30 @@ def paused_step(tree: Tree, plan: Agent, record: Record, node: str, *, closes: b
     _step_of(run, record, node, "pauses" if closes else "resumes")
     if closes == run.held(node):
         return
-    spans = run.holds.setdefault(node, [])
+
+    pauses = run.holds.setdefault(node, [])
     if closes:
-        spans.append((record.at, ""))
+        pauses.append((record.at, ""))
     else:
-        spans[-1] = (spans[-1][0], record.at)
+        begun, _ = pauses[-1]
+        pauses[-1] = (begun, record.at)
+
     with telling(tree, plan, run):
-        (machine.pause_node if closes else machine.resume_node)(node, run.at(record.at))
+        if closes:
+            machine.pause_node(node, run.at(record.at))
+        else:
+            machine.resume_node(node, run.at(record.at))
+
+    # Plans below the step's agent stand still with it.
     for pending in plan.actions:
         if pending.node == node and pending.child in tree.agents:
-            for one in tree.subtree(pending.child):
-                paused(tree, one, record)
+            for agent in tree.subtree(pending.child):
+                paused(tree, agent, record)
 
 
 def _step_of(run: PlanRun, record: Record, node: str, does: str) -> NodeRecord:
     if node not in run.state.nodes:
-        raise mismatch(record, f"{does} the step {node!r}, which there is not")
+        raise mismatch(record, f"{does} step {node!r}, which does not exist")
     return run.state.nodes[node]
 
 
@@ -765,35 +851,38 @@ def interjected(tree: Tree, plan: Agent, record: Record, *, at_once: bool) -> No
         machine.interject(record.body, run.at(record.at), at_once=at_once)
 
 
-def told_step(tree: Tree, plan: Agent, record: Record, said: Inject) -> Agent | None:
+def told_step(tree: Tree, plan: Agent, record: Record, inject: Inject) -> Agent | None:
     """Pass on a person's message about one step. Returns the child that receives it now, if there is one.
 
     A child that is still to be called receives it with its task. A function cannot receive a message, so for such a
     step the model that judges the plan does.
     """
     run, machine = _machine_of(plan, record)
-    step = _step_of(run, record, said.node, "is about")
+    step = _step_of(run, record, inject.node, "is about")
     if step.node.kind != "agent":
+        text = f"About the step {inject.node}: {record.body}"
         with telling(tree, plan, run):
-            text = f"About the step {said.node}: {record.body}"
-            machine.interject(text, run.at(record.at), at_once=said.mode == "interrupt")
+            machine.interject(text, run.at(record.at), at_once=inject.mode == "interrupt")
         return None
-    child = called_by(tree, plan, said.node)
+
+    child = called_by(tree, plan, inject.node)
     if child is None:
-        run.notes.setdefault(said.node, []).append(intervention(record, said))
+        run.notes.setdefault(inject.node, []).append(intervention(record, inject))
     return child
 
 
-def intervention(record: Record, said: Inject) -> Incoming:
+def intervention(record: Record, inject: Inject) -> Incoming:
     """Build the message that a person injects, as an agent below the root receives it."""
-    return Incoming(record.n, "intervention", "the user", record.body, mode=said.mode, labels=origin.WRITTEN)
+    return Incoming(
+        record.n, "intervention", "the user", record.body, mode=inject.mode, labels=origin.WRITTEN
+    )
 
 
 def called_by(tree: Tree, plan: Agent, node: str) -> Agent | None:
     """The agent that is working for a step of a plan."""
-    calling = (one for one in plan.actions if one.node == node and one.call and one.child)
-    found = next(calling, None)
-    return tree.agents.get(found.child) if found is not None else None
+    calls = (pending for pending in plan.actions if pending.node == node and pending.call and pending.child)
+    call = next(calls, None)
+    return None if call is None else tree.agents.get(call.child)
 
 
 def below(tree: Tree, agent: Agent) -> Iterator[Agent]:
@@ -812,7 +901,9 @@ def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
     machine = run.running
     if machine is None:
         return
-    at, answer = run.at(record.at), pending.answer
+
+    at = run.at(record.at)
+    answer = pending.answer
     with telling(tree, plan, run):
         if answer is None:
             machine.waits_for_person(pending.node, at, held=pending.seconds == 0)
@@ -827,9 +918,9 @@ def waits_below(tree: Tree, agent: Agent, record: Record) -> None:
     while agent.caller != "user":
         caller = tree.agents[agent.caller]
         run = caller.plan
-        step = next((one.node for one in caller.actions if one.child == agent.path), "")
+        step = next((pending.node for pending in caller.actions if pending.child == agent.path), "")
         if run is not None and run.running is not None and caller.active and step:
-            waiting = any(one.asks for one in tree.subtree(agent.path))
+            waiting = any(below_step.asks for below_step in tree.subtree(agent.path))
             with telling(tree, caller, run):
                 run.running.stand_still(step, run.at(record.at), waiting=waiting)
         agent = caller
@@ -857,11 +948,14 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: 
     elif result.status == "error" or has_output(record, result):
         run_of(plan, record).failures |= origin.of_call(tree, plan, pending)
     outcome = _outcome(plan, pending, record, result, value)
-    copied = (
-        Copied(pending.call, record.n, pending.base, result.version, pending.puts) if pending.base else None
-    )
-    if copied is not None and not copied.version and isinstance(outcome, StepSuccess):
-        outcome, value = StepFailure("raised", _UNKEPT), None
+
+    copied = None
+    if pending.base:
+        copied = Copied(pending.call, record.n, pending.base, result.version, pending.puts)
+        is_kept = bool(copied.version)
+        if not is_kept and isinstance(outcome, StepSuccess):
+            outcome = StepFailure("raised", _UNKEPT)
+            value = None
     _settle(tree, plan, pending, record, outcome, value, copied=copied)
 
 
@@ -895,11 +989,13 @@ def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: I
         failure = StepFailure("raised", f"The agent did not finish ({reply.status}): {record.body}")
         _settle(tree, plan, pending, record, failure, None)
         return
+
     if origin.strange(tree, reply.labels):
         stem = f"{variable_of(pending.node)}_part"
         names = {name: plan.table.keep(stem, _plain(value)) for name, value in reply.values.items()}
     else:
         names = {name: plan.table.receive(name, value) for name, value in reply.values.items()}
+
     text = rename(record.body, names)
     value = text_value(text, media="text/markdown", labels=reply.labels, origin=pending.child)
     outcome = StepSuccess(text, tuple(sorted(reply.labels)))
@@ -912,7 +1008,9 @@ def asked(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: Inco
     machine = run.running
     if machine is None or not tree.follows_1_3 or not plan.active or not machine.may_ask(pending.node):
         return False
-    run.failures |= reply.labels  # who answers it reads it
+
+    # Who answers it reads it.
+    run.failures |= reply.labels
     pending.question = record.body
     run.asked_by[pending.node] = record, reply
     tree.stirred.add(plan.path)
@@ -925,46 +1023,62 @@ def person_told(tree: Tree, call: int, record: Record, answer: FormAnswer) -> No
     """Apply a person's answer to the question of a step's agent, if the answered form was one."""
     for plan in list(tree.at_work.values()):
         run = plan.plan
-        pending = next((one for one in plan.actions if one.call == call and one.question), None)
+        asking = (pending for pending in plan.actions if pending.call == call and pending.question)
+        pending = next(asking, None)
         if run is None or run.running is None or pending is None:
             continue
-        if answer.by == "core":  # the session was left meanwhile: it is asked again
+
+        # The session was left meanwhile: it is asked again.
+        if answer.by == "core":
             return
-        given = (answer.values or {}).get(ANSWERED) if answer.decision == "accept" else None
+
+        text = ""
+        if answer.decision == "accept":
+            text = str((answer.values or {}).get(ANSWERED) or "")
         run.inquiries.pop(pending.node, None)
-        if not given:  # its agent is not called again, so this was its outcome
+        if not text:
+            # Its agent is not called again, so this was its outcome.
             plan.actions.remove(pending)
             run.firing.pop(pending.node, None)
         with telling(tree, plan, run):
-            run.running.step_answered(pending.node, str(given) if given else None, run.at(record.at))
+            run.running.step_answered(pending.node, text or None, run.at(record.at))
         return
 
 
 def _tell_agent(plan: Agent, run: PlanRun, told: TellAgent) -> None:
     """Go on with the dialogue that a step has with its agent: the answer to its question is one more call of it."""
-    before = next((one for one in plan.actions if one.node == told.node and one.question), None)
+    before = _asking_action(plan, told.node)
     if before is None:
         return
     plan.actions.remove(before)
-    record = run.state.nodes[told.node]
+
     bound = Bound({"name": before.written, "message": told.answer}, {})
-    index = run.fired + 1
-    pending = Pending(index, before.written, "", "", CALL, bound, child=before.child, node=told.node)
-    run.fired = run.firing[told.node] = index
-    plan.actions.append(pending)
+    pending = Pending(
+        run.fired + 1, before.written, "", "", CALL, bound, child=before.child, node=told.node
+    )  # fmt: skip
+    _add_action(plan, run, pending)
+
+    attempt = run.state.nodes[told.node].attempts
     content = said.Fire(
-        node=told.node, attempt=record.attempts, turn=plan.turn, action=index, function=CALL.name, to=before.child
+        node=told.node, attempt=attempt, turn=plan.turn, action=pending.index, function=CALL.name, to=before.child
     )  # fmt: skip
     run.owed.append(Owed(content, json.dumps({"message": told.answer}, ensure_ascii=False)))
 
 
 def _take_reply(tree: Tree, plan: Agent, run: PlanRun, node: str) -> None:
     """Take what a step's agent asked as the result of its step."""
-    pending = next((one for one in plan.actions if one.node == node and one.question), None)
-    found = run.asked_by.pop(node, None)
-    if pending is not None and found is not None:
+    pending = _asking_action(plan, node)
+    asked_with = run.asked_by.pop(node, None)
+    if pending is not None and asked_with is not None:
+        record, reply = asked_with
         plan.actions.remove(pending)
-        returned(tree, plan, pending, *found)
+        returned(tree, plan, pending, record, reply)
+
+
+def _asking_action(plan: Agent, node: str) -> Pending | None:
+    """The action of a step whose agent has asked something; None if there is none."""
+    asking = (pending for pending in plan.actions if pending.node == node and pending.question)
+    return next(asking, None)
 
 
 def _plain(value: Value) -> Value:
@@ -984,19 +1098,25 @@ def _settle(
     brought: tuple[str, ...] = (),
     copied: Copied | None = None,
 ) -> None:
+    """Note what came of a firing, and tell the machine if it still waits for that."""
     run = run_of(plan, record)
     run.firing.pop(pending.node, None)
     run.inquiries.pop(pending.node, None)
     attempt = run.state.nodes[pending.node].attempts
     settled = StepOutcome(pending.node, attempt, record.n, outcome, value, brought, copied)
-    run.settled[pending.index] = run.latest[pending.node] = settled
-    tree.stirred.add(plan.path)  # even after a bug: this may have been the last it waited for
+    run.settled[pending.index] = settled
+    run.latest[pending.node] = settled
+
+    # Even after a bug: this may have been the last that it waited for.
+    tree.stirred.add(plan.path)
     machine = run.running
-    if machine is not None and plan.active and pending.node in machine.run.attempts:
-        # A stopped attempt has no outcome, unless one arrived before it could be stopped.
-        stopped = machine.run.attempts[pending.node].ending and _is_cancelled(record)
-        with telling(tree, plan, run):
-            machine.attempt_ended(pending.node, None if stopped else outcome, run.at(record.at))
+    if machine is None or not plan.active or pending.node not in machine.run.attempts:
+        return
+
+    # A stopped attempt has no outcome, unless one arrived before it could be stopped.
+    was_stopped = machine.run.attempts[pending.node].ending and _is_cancelled(record)
+    with telling(tree, plan, run):
+        machine.attempt_ended(pending.node, None if was_stopped else outcome, run.at(record.at))
 
 
 def _is_cancelled(record: Record) -> bool:
@@ -1015,19 +1135,24 @@ _FAILED: Final[Mapping[str, tuple[FailureKind, str]]] = {
 
 
 def _outcome(plan: Agent, pending: Pending, record: Record, result: Result, value: Value | None) -> Outcome:
+    """What came of a firing, as the plan's machine takes it. `value`: the result of one that succeeded."""
     facts = dict(result.data or {})
-    if value is None and pending.spec is PERSON:
+    if value is not None:
+        labels = value.labels | set(run_of(plan, record).state.labels_of(pending.node))
+        return StepSuccess(_output(value), tuple(sorted(labels)), exit_status(facts))
+
+    if pending.spec is PERSON:
         return StepFailure("incomplete", record.body or _NOT_DONE)
-    if value is None:
-        kind, sentence = _FAILED.get(result.status, ("raised", ""))
-        if not sentence:
-            kind = "timeout" if facts.get("type") == "TimeoutError" else "raised"
-        said = sentence.format(pending.spec.name)
-        if said and has_output(record, result) and record.body:
-            said = f"{said} It had printed: {excerpt(record.body, _PRINTED)}"
-        return StepFailure(kind, said or record.body or "It failed.")
-    labels = value.labels | set(run_of(plan, record).state.labels_of(pending.node))
-    return StepSuccess(_output(value), tuple(sorted(labels)), exit_status(facts))
+    if result.status not in _FAILED:
+        # The module's own words, which say what is wrong.
+        kind: FailureKind = "timeout" if facts.get("type") == "TimeoutError" else "raised"
+        return StepFailure(kind, record.body or "It failed.")
+
+    kind, sentence = _FAILED[result.status]
+    sentence = sentence.format(pending.spec.name)
+    if record.body and has_output(record, result):
+        sentence = f"{sentence} It had printed: {excerpt(record.body, _PRINTED)}"
+    return StepFailure(kind, sentence)
 
 
 def _output(value: Value) -> JSON:

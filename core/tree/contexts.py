@@ -68,22 +68,33 @@ def compose(
     `notes`: functions to document, each with the message that its note follows (`choose_notes`). `took`: records of the
     messages to include (default: all that wait).
     """
-    wanted = None if took is None else set(took)
-    inbox = [message for message in agent.mail.ready if wanted is None or message.n in wanted]
+    inbox = agent.mail.ready
+    if took is not None:
+        wanted = set(took)
+        inbox = [message for message in inbox if message.n in wanted]
+
+    # The variables as they will be once the turn is recorded: a context may be built and never used.
     table = agent.table.copy() if inbox else agent.table
     new = heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue)
-    sources = sources_of(new)
     parts = [*opening(tree, agent, seen.catalogue), *fitted(tree, agent, new)]
-    told, recalled = agent.context.told, agent.mail.recalled
-    modules, named = clauses(agent), named_variables(new)
+
+    told = agent.context.told
+    recalled = agent.mail.recalled
+    modules = clauses(agent)
+    named = named_variables(new)
     if told is None:
-        end = tail(seen, table, recalled, modules=modules, named=named)
+        state = tail(seen, table, recalled, modules=modules, named=named)
     else:
-        end = changes(told, seen, table, recalled, modules=modules, named=named)
-    shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
+        state = changes(told, seen, table, recalled, modules=modules, named=named)
+
+    shown = list(agent.mail.parts)
+    for message in inbox:
+        shown += show(tree, agent, message, table)
     beside = tuple(dict.fromkeys(shown))[:MOST]
-    took, newest = tuple([message.n for message in inbox]), newest_message("\n\n".join(parts), end, beside)
-    return Composed(tuple(parts), end, beside, took, notes, seen, table, newest, sources)
+
+    numbers = tuple([message.n for message in inbox])
+    newest = newest_message("\n\n".join(parts), state, beside)
+    return Composed(tuple(parts), state, beside, numbers, notes, seen, table, newest, sources_of(new))
 
 
 def complete(
@@ -101,11 +112,15 @@ def complete(
         more.append(labels.note(f"{remaining} turns left for this task, this one included."))
     if full:
         more.append(labels.context_full(full))
-    text, tail_, beside = "\n\n".join([*composed.parts, *more]), composed.tail, composed.beside
-    newest = newest_message(text, tail_, beside) if more else composed.newest
+
+    text = "\n\n".join([*composed.parts, *more])
+    newest = composed.newest
+    if more:
+        newest = newest_message(text, composed.tail, composed.beside)
+    digest = agent.context.history.digest((newest,))
     return PreparedContext(
-        text, tail_, beside, composed.took, composed.notes, composed.seen, composed.table, last, full,
-        agent.context.history.digest((newest,)), newest, composed.sources,
+        text, composed.tail, composed.beside, composed.took, composed.notes, composed.seen, composed.table, last,
+        full, digest, newest, composed.sources,
     )  # fmt: skip
 
 
@@ -158,22 +173,31 @@ def show(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[
     Only variables that came with the message count, but the user may embed any of the agent's. What is already in the
     agent's history is not shown again. `table`: as `receive` left it.
     """
-    for found, _ in _beside(tree, agent, message, table):
-        if not any(found in earlier.parts for earlier in agent.context.history.messages()):
-            yield found
+    for shown, _ in _beside(tree, agent, message, table):
+        if not any(shown in earlier.parts for earlier in agent.context.history.messages()):
+            yield shown
 
 
 def _beside(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[tuple[Part, Value]]:
+    """What a message shows besides its text, with the values that it is made of."""
     takes = tree.roles[agent.model].takes
     if not takes or message.status != "ok":
         return
-    brought = {name: (table.receive(name, value), value) for name, value in message.values.items()}
+
+    # By the name in the message: the name that its reader knows it by, and the value.
+    may_show = {name: (table.receive(name, value), value) for name, value in message.values.items()}
     if message.kind in ("say", "intervention"):
-        brought = {**{name: (name, value) for name, value in table.items()}, **brought}
-    for name in brought if message.kind == "upload" else embedded(message.text):
-        found = part(*brought[name], takes) if name in brought else None
-        if found is not None:
-            yield found, brought[name][1]
+        own = {name: (name, value) for name, value in table.items()}
+        may_show = {**own, **may_show}
+
+    names = list(may_show) if message.kind == "upload" else embedded(message.text)
+    for name in names:
+        if name not in may_show:
+            continue
+        own_name, value = may_show[name]
+        shown = part(own_name, value, takes)
+        if shown is not None:
+            yield shown, value
 
 
 def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedback:
@@ -183,14 +207,18 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
     if message.status != "ok":
         return labels.unfinished(message.child, message.status, message.text)
 
-    text, brought, held = message.text, dict[str, Value](), frozenset[str]()
+    # The values that it brings, under names that are free here.
+    text = message.text
+    brought = dict[str, Value]()
+    had_before = frozenset[str]()
     if message.values:
-        held = frozenset(table)
+        had_before = frozenset(table)
         names = {name: table.receive(name, value) for name, value in message.values.items()}
         brought = {name: table[name] for name in names.values()}
         text = rename(message.text, names)
-    source, variable = message.source, ""
 
+    source = message.source
+    variable = ""
     if message.kind == "child":
         reply = text_value(text, media="text/markdown", labels=message.labels, origin=message.child)
         variable = table.keep(message.child.rsplit("/", 1)[1], reply)
@@ -205,19 +233,21 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
         room = room_for(tree, agent, shown)
     else:
         room = len(shown)
-        if may_be_cut(tree, agent, text):  # the rest can then be read from this variable
+        if may_be_cut(tree, agent, text):
+            # The rest can then be read from this variable.
             variable = table.keep("message", text_value(text, labels=message.labels, origin=message.source))
             brought = {**brought, variable: table[variable]}
 
     described = NO_VALUES
     if brought:
-        described = _described(tree, agent, message, brought, new=brought.keys() - held - {variable})
+        new = brought.keys() - had_before - {variable}
+        described = _described(tree, agent, message, brought, new=new)
+
+    label = labels.message_label(source, described.about)
     after = f"\n{labels.unnamed(message.unnamed)}" if message.unnamed else ""
     if message.asks:
         label = labels.question_label(message.child, variable, described.about)
-        how = f"{after}\n{labels.how_to_answer(message.child)}"
-        return Passage(label, shown, room, variable, how, described.whole, described.sources)
-    label = labels.message_label(source, described.about)
+        after = f"{after}\n{labels.how_to_answer(message.child)}"
     return Passage(label, shown, room, variable, after, described.whole, described.sources)
 
 
@@ -247,9 +277,11 @@ def capture(text: str, table: Table, message: Incoming) -> None:
     """
     if "```" not in text and "~~~" not in text:
         return
+
     blocks = message.blocks if text == message.text else None
     if blocks is None or any(block.action for block in blocks):
-        blocks = scan(text, lambda name: False).blocks  # nothing acts here: all blocks are plain
+        # Nothing acts here: all blocks are plain.
+        blocks = scan(text, lambda name: False).blocks
     for block in blocks:
         table.keep(
             "code", code_value(block.info, block.body, message.child or message.source, message.labels)

@@ -44,32 +44,34 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What an inspection of the overlay saw. `seen`: the last record before it. `changes`: what differs from the known
-    state.
-
-    `gone`: changes that waited and no longer differ from the directory.
-    """
+    """What an inspection of the overlay saw."""
 
     after: After
+    """After what it was made."""
     seen: int
+    """The last record before it."""
     changes: tuple[FileChange, ...]
+    """What differs from the known state."""
     gone: tuple[str, ...] = ()
+    """The paths of changes that waited and no longer differ from the directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookOutcome:
-    """What follows from an inspection.
-
-    `fresh`: the transaction. `restated`: changes that wait already, compared with a directory that has changed
-    meanwhile.
-    """
+    """What follows from an inspection."""
 
     works: tuple[UnseenCall, ...]
+    """The calls that it accounts for."""
     fresh: Mapping[str, PendingChange]
+    """The transaction: what is new, by path."""
     restated: tuple[FileChange, ...]
+    """Changes that wait already, compared with a directory that has changed meanwhile."""
     effect: Effect
+    """The worst of the new changes."""
     held: Held
+    """What keeps the transaction from being applied at once."""
     reason: str
+    """A sentence about that, for people."""
 
     @property
     def applies(self) -> bool:
@@ -97,62 +99,80 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
     """Note a call that is about to be made and can write in a live directory, so its effects are attributed to it."""
     if not tree.live.overlay or (call.impact or 0) <= 0:
         return
-    function = call.function
-    loaded = tree.modules.get(function.split(".", 1)[0])
+
+    loaded = tree.modules.get(call.function.split(".", 1)[0])
     if loaded is not None and loaded.manifest.needs.workspace == "write":
         labels = origin.written(tree, agent, pending)
         tree.live.working[record.n] = UnseenCall(
-            record.n, agent.path, function, labels, installs=pending.installs is not None
+            record.n, agent.path, call.function, labels, installs=pending.installs is not None
         )
 
 
 def unchanged(tree: Tree, result: Result) -> None:
     """Apply a result's statement that its call, and all calls before it, left nothing new in the overlay."""
-    until = result.unchanged
-    for n in [one for one in tree.live.working if one <= until]:
-        del tree.live.working[n]
+    for n in list(tree.live.working):
+        if n <= result.unchanged:
+            del tree.live.working[n]
 
 
 def difference(
     folder: LiveFolder, changes: Iterable[FileChange]
 ) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
     """Return what is new since the last inspection, and what waited and is gone."""
-    known, found = folder.pending, {one.path: one for one in changes}
-    fresh = tuple(one for path, one in found.items() if path not in known or known[path].change != one)
-    return fresh, tuple(path for path in known if path not in found)
+    waiting = folder.pending
+    by_path = {change.path: change for change in changes}
+    fresh = [change for change in by_path.values() if _is_news(folder, change)]
+    gone = [path for path in waiting if path not in by_path]
+    return tuple(fresh), tuple(gone)
+
+
+def _is_news(folder: LiveFolder, change: FileChange) -> bool:
+    """Whether a change does not wait exactly as it is now."""
+    waiting = folder.pending.get(change.path)
+    return waiting is None or waiting.change != change
 
 
 def weigh(tree: Tree, look: Look, n: int) -> LookOutcome:
     """Judge what an inspection saw. `n`: the record that reports it."""
     folder = tree.live
     works = tuple(work for work in folder.working.values() if work.n <= look.seen)
-    fresh = [one for one in look.changes if not _waits(folder, one)]
-    effects = {
-        one.path: rate(one, folder.own.get(one.path), tree.policy, additions=tree.follows_1_3)
-        for one in fresh
-    }
-    worst = highest(effects.values())
-    where = next((path for path, one in effects.items() if one is worst), "")
-    effect = replace(worst, why=f"{where}: {worst.why}") if where else worst
+    fresh = [change for change in look.changes if not _waits(folder, change)]
+    restated = tuple(change for change in look.changes if _waits(folder, change))
+
+    # Each is rated by itself, and the transaction as its worst.
+    effects: dict[str, Effect] = {}
+    for change in fresh:
+        own = folder.own.get(change.path)
+        effects[change.path] = rate(change, own, tree.policy, additions=tree.follows_1_3)
+    effect = highest(effects.values())
+    worst_path = next((path for path, other in effects.items() if other is effect), "")
+    if worst_path:
+        effect = replace(effect, why=f"{worst_path}: {effect.why}")
+
     held: Held = ""
     reason = ""
     if fresh:
-        acting = [(path, one.acts) for path, one in effects.items() if one.acts is not None]
+        acting = [(path, other.acts) for path, other in effects.items() if other.acts is not None]
         held, reason = _held(tree, look, works, fresh, effect, acting)
+
+    # Who made it is all whose calls may have: it can't be told which of them wrote what.
+    calls = tuple(work.n for work in works)
     agents = tuple(sorted({work.agent for work in works}))
-    labels, calls = join(work.labels for work in works), tuple(work.n for work in works)
-    changed = {}
-    for one in fresh:
-        before = folder.pending.get(one.path)
-        changed[one.path] = PendingChange(
-            one, effects[one.path], n, held, reason,
-            _union(before.calls if before else (), calls),
-            _union(before.agents if before else (), agents),
-            labels | (before.labels if before else frozenset()),
-        )  # fmt: skip
-    return LookOutcome(
-        works, changed, tuple(one for one in look.changes if _waits(folder, one)), effect, held, reason
-    )
+    labels = join(work.labels for work in works)
+    transaction: dict[str, PendingChange] = {}
+    for change in fresh:
+        pending = PendingChange(change, effects[change.path], n, held, reason, calls, agents, labels)
+        before = folder.pending.get(change.path)
+        if before is not None:
+            # What changed a path again accounts for it beside those before.
+            pending = replace(
+                pending,
+                calls=_union(before.calls, calls),
+                agents=_union(before.agents, agents),
+                labels=labels | before.labels,
+            )
+        transaction[change.path] = pending
+    return LookOutcome(works, transaction, restated, effect, held, reason)
 
 
 def _waits(folder: LiveFolder, change: FileChange) -> bool:
@@ -183,34 +203,37 @@ def _held(
     """
     if tree.lockdown or tree.policy.lockdown:
         return "lockdown", "Everything is locked down."
+
     # A job that an agent left running after its calls can have changed something, too.
     writers = tuple(sorted({agent for _, agent in tree.shared.busy if agent in tree.agents}))
     if look.after == "open" or not (works or writers):
         return "unasked", "It was found in the overlay, and no call that ended accounts for it."
+
+    # More than one who may have caused it is allowed to do.
     for agent, function, limit in _limits(tree, works, writers):
         if effect.impact > limit:
-            what = (
-                f"the intent of {agent} is {limit:g}"
-                if not function
-                else f"{agent} may do {limit:g} with {function}"
-            )
-            return "impact", f"The changes have impact {effect.impact:g}, and {what}."
+            may = f"the intent of {agent} is {limit:g}"
+            if function:
+                may = f"{agent} may do {limit:g} with {function}"
+            return "impact", f"The changes have impact {effect.impact:g}, and {may}."
+
+    # Perhaps at the word of a stranger.
     strange = origin.strange(tree, _labels(tree, works, writers))
     if not writers and only_installs(works, [one.path for one in fresh]):
         strange -= {from_tool(work.function) for work in works}
     if acting and strange:
         return "provenance", _acts(acting, strange)
     if effect.impact >= ASK_FROM and strange:
-        return (
-            "provenance",
-            f"The changes have impact {effect.impact:g} and are touched by {_names(strange)}.",
-        )
-    met = [one.path for one in fresh if one.conflict]
-    if met:
-        return "conflict", f"Somebody changed {_names(met)} in the directory meanwhile."
-    met = _touching(tree.live.pending, [one.path for one in fresh])
-    if met:
-        return "pending", f"It builds on changes that wait already: {_names(met)}."
+        names = _names(strange)
+        return "provenance", f"The changes have impact {effect.impact:g} and are touched by {names}."
+
+    # Over what somebody else wrote, or before what it builds on.
+    paths = [change.path for change in fresh if change.conflict]
+    if paths:
+        return "conflict", f"Somebody changed {_names(paths)} in the directory meanwhile."
+    paths = _touching(tree.live.pending, [change.path for change in fresh])
+    if paths:
+        return "pending", f"It builds on changes that wait already: {_names(paths)}."
     return "", ""
 
 
@@ -230,12 +253,16 @@ def _limits(
     for work in works:
         grant = tree.grant_of(work.agent)
         cap = grant.scope.cap(work.function)
-        yield work.agent, work.function if cap < grant.intent else "", min(grant.intent, cap)
+        if cap < grant.intent:
+            yield work.agent, work.function, cap
+        else:
+            yield work.agent, "", grant.intent
     for agent in writers:
         yield agent, "", tree.grant_of(agent).intent
 
 
 def _labels(tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]) -> frozenset[str]:
+    """The labels of everything that what was written can have been made of."""
     agents = {work.agent for work in works} | set(writers)
     read = [tree.agents[path].labels for path in agents if path in tree.agents]
     kept = [tree.shared.held.get(holder, NOTHING) for holder in tree.shared.busy]
@@ -252,12 +279,13 @@ def _met(tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]) ->
 
 def _touching(pending: Mapping[str, PendingChange], paths: Iterable[str]) -> list[str]:
     """Return the paths that are equal to, below or above a path that waits."""
-    around = {above for one in pending for above in parents(one)}
-    return [
-        path
-        for path in paths
-        if path in pending or path in around or any(above in pending for above in parents(path))
-    ]
+    folders = {folder for waiting in pending for folder in parents(waiting)}
+    touching: list[str] = []
+    for path in paths:
+        is_in_one = any(folder in pending for folder in parents(path))
+        if path in pending or path in folders or is_in_one:
+            touching.append(path)
+    return touching
 
 
 def parents(path: str) -> Iterable[str]:
@@ -268,77 +296,85 @@ def parents(path: str) -> Iterable[str]:
 
 
 def _names(many: Iterable[str]) -> str:
+    """The first few names, and how many more there are."""
     names = sorted(many)
+    first = ", ".join(names[:_NAMED])
     rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    return f"{first} and {rest} more" if rest > 0 else first
 
 
 # --- the rules of the fold --------------------------------------------------------------------------------
 
 
-def changed(tree: Tree, record: Record, said: Effects) -> None:
+def changed(tree: Tree, record: Record, looked: Effects) -> None:
     """Apply an `effects` record: the overlay was inspected, and something was new."""
-    folder, look = tree.live, look_of(tree, record, said)
-    expect(
-        tree, record, folder.overlay and folder.intended is None, "looks at an overlay that is not at rest"
-    )
+    folder = tree.live
+    look = look_of(tree, record, looked)
+    at_rest = folder.overlay and folder.intended is None
+    expect(tree, record, at_rest, "looks at an overlay that is not at rest")
     expect(tree, record, 0 < look.seen < record.n, f"looks back from record {look.seen}")
-    news = all(path in folder.pending for path in look.gone) and all(
-        one.path not in folder.pending or folder.pending[one.path].change != one for one in look.changes
-    )
-    expect(tree, record, news, "tells what was known")
-    verdict = weigh(tree, look, record.n)
-    expect_content(tree, record, verdict.content(said))
-    for work in verdict.works:
+    waited = all(path in folder.pending for path in look.gone)
+    is_news = all(_is_news(folder, change) for change in look.changes)
+    expect(tree, record, waited and is_news, "tells what was known")
+
+    outcome = weigh(tree, look, record.n)
+    expect_content(tree, record, outcome.content(looked))
+    for work in outcome.works:
         origin.touch_files(tree, work.labels)
         del folder.working[work.n]
+
     for path in look.gone:
         folder.pending.pop(path, None)
-    for one in verdict.restated:
-        folder.pending[one.path] = replace(folder.pending[one.path], change=one, n=record.n)
-    if verdict.applies:
-        folder.intended = Intention(record.n, "apply", verdict.fresh)
+    for change in outcome.restated:
+        folder.pending[change.path] = replace(folder.pending[change.path], change=change, n=record.n)
+    if outcome.applies:
+        folder.intended = Intention(record.n, "apply", outcome.fresh)
     else:
-        folder.pending.update(verdict.fresh)
+        folder.pending.update(outcome.fresh)
 
 
-def intend(tree: Tree, record: Record, said: ApplyChanges | DropChanges) -> None:
+def intend(tree: Tree, record: Record, command: ApplyChanges | DropChanges) -> None:
     """Note that a person applies or drops waiting changes. The next `settle` reports the result."""
-    folder, op = tree.live, said.OP
-    paths = unlisted(tree, record, "paths", said.paths, str)
-    known = all(path in folder.pending for path in paths)
-    expect(tree, record, known and folder.intended is None, f"means to {op} what does not wait")
-    changes = {path: folder.pending[path] for path in paths if path in folder.pending}
-    dropping = isinstance(said, DropChanges)
-    force = frozenset(paths) if isinstance(said, ApplyChanges) and said.force else frozenset()
-    folder.intended = Intention(record.n, "drop" if dropping else "apply", changes, force)
+    folder = tree.live
+    paths = unlisted(tree, record, "paths", command.paths, str)
+    waiting = {path: folder.pending[path] for path in paths if path in folder.pending}
+    all_wait = all(path in waiting for path in paths)
+    expect(tree, record, all_wait and folder.intended is None, f"means to {command.OP} what does not wait")
+
+    if isinstance(command, DropChanges):
+        folder.intended = Intention(record.n, "drop", waiting, frozenset())
+        return
+    forced = frozenset(paths) if command.force else frozenset[str]()
+    folder.intended = Intention(record.n, "apply", waiting, forced)
 
 
-def settle(tree: Tree, record: Record, said: Settle) -> None:
+def settle(tree: Tree, record: Record, settled: Settle) -> None:
     """Apply the result of an intention that was recorded in advance."""
-    folder, intended = tree.live, tree.live.intended
-    expect(
-        tree,
-        record,
-        intended is not None and intended.n == said.of,
-        "settles what nobody meant to do",
-    )
+    folder = tree.live
+    intended = folder.intended
+    was_meant = intended is not None and intended.n == settled.of
+    expect(tree, record, was_meant, "settles what nobody meant to do")
     if intended is None:
         return
-    left = {one.path: one for one in unlisted(tree, record, "left", said.left, PathOutcome)}
+
+    left = {row.path: row for row in unlisted(tree, record, "left", settled.left, PathOutcome)}
     expect(tree, record, left.keys() <= intended.changes.keys(), "leaves what nobody meant to do")
-    for path, item in intended.changes.items():
+    for path, pending in intended.changes.items():
         if path in left:
-            conflict = left[path].outcome == "conflict"
-            folder.pending[path] = replace(
-                item, change=replace(item.change, conflict=conflict or item.change.conflict), n=record.n,
-                held="conflict" if conflict else "failed", reason=left[path].why,
-            )  # fmt: skip
+            folder.pending[path] = _still_waiting(pending, left[path], record.n)
             continue
         folder.pending.pop(path, None)
         if intended.op == "apply":
-            _own(folder, item.change)
+            _own(folder, pending.change)
     folder.intended = None
+
+
+def _still_waiting(pending: PendingChange, outcome: PathOutcome, n: int) -> PendingChange:
+    """A change that could not be applied or dropped, as record `n` says."""
+    if outcome.outcome == "conflict":
+        change = replace(pending.change, conflict=True)
+        return replace(pending, change=change, n=n, held="conflict", reason=outcome.why)
+    return replace(pending, n=n, held="failed", reason=outcome.why)
 
 
 def _own(folder: LiveFolder, change: FileChange) -> None:
@@ -355,14 +391,14 @@ def _own(folder: LiveFolder, change: FileChange) -> None:
 def look_content(look: Look) -> tuple[Effects, dict[str, bytes]]:
     """Build the `effects` record of an inspection before it is judged, and the blobs that it names."""
     blobs: dict[str, bytes] = {}
-    changes = listed(tuple(change_row(one) for one in look.changes), blobs)
+    changes = listed(tuple(change_row(change) for change in look.changes), blobs)
     gone = listed(look.gone, blobs)
     return Effects(after=look.after, seen=look.seen, changes=changes, gone=gone, calls=()), blobs
 
 
 def listed(items: tuple[_Row, ...], blobs: dict[str, bytes]) -> Listed[_Row]:
     """A list as a record holds it: the list itself, or the name of a blob if it is long."""
-    rows = [one if isinstance(one, str) else encode_part(one) for one in items]
+    rows = [item if isinstance(item, str) else encode_part(item) for item in items]
     data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(data) <= INLINE:
         return items
@@ -388,32 +424,31 @@ def unlisted(
         raise _malformed(record, name) from None
 
 
-def look_of(tree: Tree, record: Record, said: Effects) -> Look:
+def look_of(tree: Tree, record: Record, looked: Effects) -> Look:
     """Read the inspection that an `effects` record holds.
 
     Raises:
         ReplayMismatch: it holds an invalid change.
     """
-    rows = unlisted(tree, record, "changes", said.changes, PathChange)
-    changes = [_change(one) for one in rows]
-    if any(one is None for one in changes):
-        raise _malformed(record, "changes")
-    return Look(
-        said.after,
-        said.seen,
-        tuple(one for one in changes if one is not None),
-        unlisted(tree, record, "gone", said.gone, str),
-    )
+    changes: list[FileChange] = []
+    for row in unlisted(tree, record, "changes", looked.changes, PathChange):
+        change = _change(row)
+        if change is None:
+            raise _malformed(record, "changes")
+        changes.append(change)
+
+    gone = unlisted(tree, record, "gone", looked.gone, str)
+    return Look(looked.after, looked.seen, tuple(changes), gone)
 
 
-def outcome_rows(some: Iterable[AppliedChange]) -> tuple[PathOutcome, ...]:
+def outcome_rows(changes: Iterable[AppliedChange]) -> tuple[PathOutcome, ...]:
     """Outcomes as a `settle` record holds them."""
-    return tuple(PathOutcome(path=one.path, outcome=one.outcome, why=one.why) for one in some)
+    return tuple(PathOutcome(path=change.path, outcome=change.outcome, why=change.why) for change in changes)
 
 
-def left_json(some: Iterable[AppliedChange]) -> list[JSON]:
+def left_json(changes: Iterable[AppliedChange]) -> list[JSON]:
     """Outcomes as clients receive them."""
-    return [encode_part(one) for one in outcome_rows(some)]
+    return [encode_part(row) for row in outcome_rows(changes)]
 
 
 def change_row(change: FileChange) -> PathChange:
@@ -449,7 +484,9 @@ def _change(row: PathChange) -> FileChange | None:
 
 
 def _state(row: PathState | None) -> FileState | None:
-    return FileState(row.type, row.mode, row.size, row.content, row.target) if row is not None else None
+    if row is None:
+        return None
+    return FileState(row.type, row.mode, row.size, row.content, row.target)
 
 
 def _malformed(record: Record, name: str) -> ReplayMismatch:

@@ -126,16 +126,19 @@ def name_block(agent: Agent, block: Block) -> None:
     """Define a variable from an ordinary code block with `name=…` on its first line."""
     if "name=" not in block.info:
         return
-    taken = split(block.info)
-    if isinstance(taken, Mistake):
+
+    parts = split(block.info)
+    if isinstance(parts, Mistake):
         return
-    for argument in taken[1]:
+    _, arguments = parts
+    for argument in arguments:
         if argument.key == "name" and NAME.fullmatch(argument.text):
             value = code_value(block.info, block.body, agent.path, origin.by(agent))
             agent.table.define(argument.text, value)
 
 
 def _pend(tree: Tree, agent: Agent, registry: Registry, index: int, block: Block) -> Pending:
+    """The action that a block writes, as far as it is known before its turn."""
     name = block.info.split(None, 1)[0]
     spec = registry.find(name)
     if isinstance(spec, ActionSpec):
@@ -148,41 +151,48 @@ def _pend(tree: Tree, agent: Agent, registry: Registry, index: int, block: Block
 
 def _unknown(tree: Tree, agent: Agent, registry: Registry, name: str) -> Bound:
     """What is said about a function that does not exist."""
-    spec = registry.find(name)
-    nearest = ", ".join(f"`{one}`" for one in spec.nearest) if isinstance(spec, UnknownFunction) else ""
-    if isinstance(spec, UnknownFunction):
-        near = [registry.find(one) for one in spec.nearest]
-        origin.hear_names(tree, agent, [one for one in near if isinstance(one, ActionSpec)])
-    sentence = f"There is no function `{name}`." + (f" The nearest names are {nearest}." if nearest else "")
+    sentence = f"There is no function `{name}`."
+    unknown = registry.find(name)
+    if isinstance(unknown, UnknownFunction):
+        specs = [registry.find(other) for other in unknown.nearest]
+        origin.hear_names(tree, agent, [spec for spec in specs if isinstance(spec, ActionSpec)])
+
+        nearest = ", ".join(f"`{other}`" for other in unknown.nearest)
+        if nearest:
+            sentence = f"{sentence} The nearest names are {nearest}."
     return Bound({"sentence": sentence}, {})
 
 
 def advance(tree: Tree, agent: Agent) -> None:
     """Settle the first pending actions for as long as they need nothing from outside."""
     while agent.actions and not agent.actions[0].call:
-        _comes_first(tree, agent, agent.actions[0])
-        feedback = _settle(tree, agent, agent.actions[0])
+        head = agent.actions[0]
+        _comes_first(tree, agent, head)
+        feedback = _settle(tree, agent, head)
         if feedback is None:
             break
+
         if feedback:
             agent.mail.feedback.append(feedback)
-        head = agent.actions.pop(0)
-        done = head.bound is not None and head.spec.name in _SETTLED
-        if not done:
+        agent.actions.pop(0)
+        is_done = head.bound is not None and head.spec.name in _SETTLED
+        if not is_done:
             agent.mail.refused.append(str(feedback))
         if tree.follows_1_3:
-            _count(agent, head, feedback, done=done)
+            _count(agent, head, feedback, done=is_done)
     _look_ahead(tree, agent)
 
 
 def _count(agent: Agent, pending: Pending, feedback: Feedback, *, done: bool) -> None:
     """Count an action that was settled here, or that could not begin, against going round in circles."""
-    told = feedback if isinstance(feedback, str) else f"{feedback.label}\n{_marks(feedback.text)}"
+    text = feedback if isinstance(feedback, str) else f"{feedback.label}\n{_marks(feedback.text)}"
     if done and pending.bound is not None:
-        loops.watch_success(agent, pending.written, kind_digest(pending.spec.name, pending.bound), told)
-    else:
-        mistake = told.partition("\n")[0]  # documentation may follow it, the first time
-        loops.watch(agent, pending.written, text_value(mistake).sha256, mistake)
+        loops.watch_success(agent, pending.written, kind_digest(pending.spec.name, pending.bound), text)
+        return
+
+    # Documentation may follow the mistake, the first time.
+    mistake = text.partition("\n")[0]
+    loops.watch(agent, pending.written, text_value(mistake).sha256, mistake)
 
 
 def _marks(text: str) -> str:
@@ -200,9 +210,13 @@ def _comes_first(tree: Tree, agent: Agent, pending: Pending) -> None:
     """
     if pending.ahead is None:
         return
-    since, pending.ahead = agent.labels - pending.ahead - {f"tool:{pending.spec.name}"}, None
-    if origin.strange(tree, since):
-        pending.asked, pending.asked_of, pending.answer = 0, "", None
+
+    read_since = agent.labels - pending.ahead - {f"tool:{pending.spec.name}"}
+    pending.ahead = None
+    if origin.strange(tree, read_since):
+        pending.asked = 0
+        pending.asked_of = ""
+        pending.answer = None
 
 
 def _reads(pending: Pending) -> bool:
@@ -217,11 +231,13 @@ def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
             spec = plan_checks.with_parameters(spec, pending.info)
         return read_action(spec, pending.info, pending.body, agent.table)
 
-    taken = split(pending.info, nested=False)
-    if isinstance(taken, Mistake):
-        return taken
-    spec = REMEMBER_BEFORE_1_3 if pending.spec.name == REMEMBER_BEFORE_1_3.name else pending.spec
-    return bind(spec, taken[1], pending.body, agent.table)
+    parts = split(pending.info, nested=False)
+    if isinstance(parts, Mistake):
+        return parts
+    spec = pending.spec
+    if spec.name == REMEMBER_BEFORE_1_3.name:
+        spec = REMEMBER_BEFORE_1_3
+    return bind(spec, parts[1], pending.body, agent.table)
 
 
 def _look_ahead(tree: Tree, agent: Agent) -> None:
@@ -230,10 +246,14 @@ def _look_ahead(tree: Tree, agent: Agent) -> None:
     A call must wait if it does more than read, belongs to a state machine, names a variable that does not exist yet, or
     was made before without completing.
     """
+    if not agent.actions or agent.actions[0].bound is None:
+        return
+
     made = set(agent.guards.incomplete)
-    for pending in agent.actions if agent.actions and agent.actions[0].bound else ():
+    for pending in agent.actions:
         if not _reads(pending) or has_states(tree, pending.spec):
             return
+
         if pending.bound is None:
             bound = bind_pending(tree, agent, pending)
             if isinstance(bound, Mistake) or call_of(tree, pending.spec.name, bound) in made:
@@ -253,61 +273,77 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
     """Return feedback for an action that is settled now; None if it needs an outcome from outside."""
     if pending.bound is None and pending.spec is _NOTHING:
         _look_up(tree, agent, pending)
-    opens_plan = pending.spec is CALL and tree.follows_1_3 and plan_checks.opens_plan(pending.info)
-    if opens_plan and pending.bound is None:
-        pending.spec = PLAN
     if pending.bound is None:
-        bound = bind_pending(tree, agent, pending)
-        uses_kept = pending.spec is PLAN and isinstance(bound, Bound) and "from" in bound.arguments
-        if isinstance(bound, Bound) and (opens_plan or (uses_kept and tree.follows_1_3)):
-            bound = plan_checks.with_goal(bound)
-        if isinstance(bound, Mistake):
-            origin.document(agent, [pending.spec])  # the mistake names parameters
-            return notes.refused(tree, agent, pending.spec, _with_child(pending, bound.sentence))
-        pending.bound = bound
+        mistake = _bind(tree, agent, pending)
+        if mistake is not None:
+            return mistake
+    bound = pending.bound
+    assert bound is not None
+
     if pending.spec.core:
         # The feedback depends on numbers or names that were read, and so reveals them.
-        origin.read(agent, join(pending.bound.labels.values()))
-    if pending.spec.name in ("WAIT", "QUERY"):
-        # The names passed decide which children it waits for and what it reports about them.
-        origin.read(agent, origin.passed(pending.bound))
-        if child_waits.is_for_nobody(tree, agent, pending.bound):
-            names = child_waits.wanted(tree, agent, pending.bound).unknown
-            return labels.no_such_child(names, agent.children.values(), action=pending.spec.name)
+        origin.read(agent, join(bound.labels.values()))
+
     match pending.spec.name:
         case "":
-            return str(pending.bound.arguments["sentence"])
+            return str(bound.arguments["sentence"])
         case "VAR":
-            return _define(agent, pending.bound)
+            return _define(agent, bound)
         case "ANSWER":
-            return _answer(agent, pending.bound)
+            return _answer(agent, bound)
         case "SHOW":
-            return _show(tree, agent, pending.bound)
+            return _show(tree, agent, bound)
         case "HELP":
-            return help_pages.answer(tree, agent, argument_text(pending.bound, "name"))
+            return help_pages.answer(tree, agent, argument_text(bound, "name"))
         case "COMPRESS":
-            return compression.compress_for(tree, agent, argument_text(pending.bound, "summary"))
+            return compression.compress_for(tree, agent, argument_text(bound, "summary"))
+        case "WAIT" | "QUERY" as name:
+            return _wait(tree, agent, name, bound)
         case "CALL" | "CALL_ASYNC":
-            name, at = argument_text(pending.bound, "name"), argument_text(pending.bound, "at").strip()
-            if not remote.is_remote(agent, name, at):
-                return _aim(tree, agent, pending, pending.bound)
-            said = argument_text(pending.bound, "message")
-            wrong = remote.aim(tree, agent, pending, name=name, at=at, text=said)
-            return wrong or _refuse(tree, agent, pending.spec.name, pending.bound)
-        case "LOAD" | "DEPLOY" | "SKILL" | "FRONTEND" as name:
-            agent.context.use(name)
-            return _refuse(tree, agent, name, pending.bound)
+            return _aim(tree, agent, pending, bound)
         case "PLAN":
-            plan = argument_text(pending.bound, "plan")
-            wrong = plan_checks.aim(tree, agent, pending, pending.bound, plan)
+            wrong = plan_checks.aim(tree, agent, pending, bound, argument_text(bound, "plan"))
             if wrong is not None:
                 return notes.refused(tree, agent, PLAN, wrong)
             agent.context.use(PLAN.name)
             return None
         case name:
-            # Known from here on, whether or not the gate allows it: a context must not reveal that (law 7).
+            # Known from here on, whether or not the gate allows it: a context must not reveal that.
             agent.context.use(name)
-            return _refuse(tree, agent, name, pending.bound)
+            return _refuse(tree, agent, name, bound)
+
+
+def _bind(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
+    """Bind an action whose turn has come. Returns feedback if it is written wrongly."""
+    opens_plan = pending.spec is CALL and tree.follows_1_3 and plan_checks.opens_plan(pending.info)
+    if opens_plan:
+        pending.spec = PLAN
+
+    bound = bind_pending(tree, agent, pending)
+    if isinstance(bound, Bound):
+        # A call may leave the goal to the plan that it uses.
+        uses_kept = pending.spec is PLAN and tree.follows_1_3 and "from" in bound.arguments
+        if opens_plan or uses_kept:
+            bound = plan_checks.with_goal(bound)
+    if isinstance(bound, Mistake):
+        # The mistake names parameters.
+        origin.document(agent, [pending.spec])
+        return notes.refused(tree, agent, pending.spec, _with_child(pending, bound.sentence))
+
+    pending.bound = bound
+    return None
+
+
+def _wait(tree: Tree, agent: Agent, action: str, bound: Bound) -> Feedback | None:
+    """Return feedback for a WAIT or QUERY that can't begin; None: it has an outcome."""
+    # The names passed decide which children it waits for and what it reports about them.
+    origin.read(agent, origin.passed(bound))
+    if child_waits.is_for_nobody(tree, agent, bound):
+        names = child_waits.wanted(tree, agent, bound).unknown
+        return labels.no_such_child(names, agent.children.values(), action=action)
+
+    agent.context.use(action)
+    return _refuse(tree, agent, action, bound)
 
 
 def _look_up(tree: Tree, agent: Agent, pending: Pending) -> None:
@@ -339,29 +375,41 @@ def _refuse(tree: Tree, agent: Agent, function: str, bound: Bound) -> str | None
 
 def _with_child(pending: Pending, sentence: str) -> str:
     """Name the child in what is wrong with a CALL, since a reply may hold several."""
-    if pending.spec.name not in ("CALL", "CALL_ASYNC"):
+    name = pending.spec.name
+    if name not in ("CALL", "CALL_ASYNC"):
         return sentence
     child = child_named_in(pending)
-    name = pending.spec.name
-    return (
-        sentence.replace(f"`{name}` was not run", f"`{name} {child}` was not run", 1) if child else sentence
-    )
+    if not child:
+        return sentence
+    return sentence.replace(f"`{name}` was not run", f"`{name} {child}` was not run", 1)
 
 
 def child_named_in(pending: Pending) -> str:
     """The child that the first line of a CALL names; empty if it names none."""
-    written = _CHILD.match(pending.info)
-    return written.group(1) if written is not None else ""
+    match = _CHILD.match(pending.info)
+    return "" if match is None else match.group(1)
 
 
 def _aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None:
-    """Note which agent a CALL is for. Returns a sentence if the call can't be made at all."""
+    """Note which agent, here or elsewhere, a CALL is for. Returns a sentence if the call can't be made at all."""
+    name = argument_text(bound, "name")
+    at = argument_text(bound, "at").strip()
+    if not remote.is_remote(agent, name, at):
+        return _aim_at_child(tree, agent, pending, bound)
+
+    message = argument_text(bound, "message")
+    wrong = remote.aim(tree, agent, pending, name=name, at=at, text=message)
+    return wrong or _refuse(tree, agent, pending.spec.name, bound)
+
+
+def _aim_at_child(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None:
     child = argument_text(bound, "name")
     refused = f"`{pending.spec.name} {child}` was not run"
 
     model = bound.arguments.get("model")
     if isinstance(model, str) and model not in tree.roles:
         return f"{refused}: there is no model role {model!r}; there are {', '.join(sorted(tree.roles))}."
+
     path = f"{agent.path.rstrip('/')}/{child}"
     if path not in tree.agents:
         if agent.depth + 1 > tree.bounds.depth:
@@ -377,7 +425,9 @@ def _aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None
 def argument_text(bound: Bound, name: str) -> str:
     """A text argument, whether written or passed by value."""
     value = bound.attached.get(name)
-    return value.text() if value is not None else str(bound.arguments.get(name, ""))
+    if value is not None:
+        return value.text()
+    return str(bound.arguments.get(name, ""))
 
 
 def digest_of(bound: Bound) -> str:
@@ -395,14 +445,15 @@ def whole_digest_of(bound: Bound) -> str:
 
 def _answer(agent: Agent, bound: Bound) -> str:
     """Make the body, or what the agent wrote last in this task, its answer. Returns a sentence if there is nothing."""
-    text, of = argument_text(bound, "text"), agent.turn
+    text = argument_text(bound, "text")
+    turn = agent.turn
     if not text.strip():
-        text, of = agent.guards.wrote
+        text, turn = agent.guards.wrote
     if not text:
         return (
             "`ANSWER` was not done: you have written no answer yet. Write it as a message without an action."
         )
-    agent.answer = Deliver(text, of)
+    agent.answer = Deliver(text, turn)
     return ""
 
 
@@ -417,38 +468,43 @@ def kind_digest(function: str, bound: Bound) -> str:
 
 def _comparable(value: Value) -> str:
     """The text of a value that was passed by name, or its digest if it is long or no text."""
-    return value.text() if value.is_text and value.size <= _COMPARED else value.sha256
+    if value.is_text and value.size <= _COMPARED:
+        return value.text()
+    return value.sha256
 
 
 def call_of(tree: Tree, function: str, bound: Bound) -> Call:
     """A call, as it is counted: before format 1.3, only calls with the very same arguments were the same."""
-    return function, kind_digest(function, bound) if tree.follows_1_3 else digest_of(bound)
+    if tree.follows_1_3:
+        return function, kind_digest(function, bound)
+    return function, digest_of(bound)
 
 
 def _define(agent: Agent, bound: Bound) -> str:
+    """Make a variable: of another one, which keeps its type and its sources, or of what is written."""
     name = argument_text(bound, "name")
-    given = bound.attached.get("value")
-    media = media_of(str(bound.arguments.get("type", "")))
-    written = argument_text(bound, "value")
-    value = (
-        given
-        if given is not None
-        else text_value(written, media=media, labels=origin.by(agent), origin=agent.path)
-    )
+    value = bound.attached.get("value")
+    if value is None:
+        written = argument_text(bound, "value")
+        media = media_of(str(bound.arguments.get("type", "")))
+        value = text_value(written, media=media, labels=origin.by(agent), origin=agent.path)
+
     agent.table.define(name, value)
     return f"Kept {labels.describe(name, value)}."
 
 
 def _show(tree: Tree, agent: Agent, bound: Bound) -> Feedback:
     """Show each variable that a SHOW names. What is said about the last is returned; the others stand before it."""
-    lines, characters = str(bound.arguments.get("lines", "")), str(bound.arguments.get("chars", ""))
+    lines = str(bound.arguments.get("lines", ""))
+    characters = str(bound.arguments.get("chars", ""))
     passed = bound.attached.get("name")
     if passed is not None:
-        name = next((one for one, other in agent.table.items() if other is passed), "")
-        return _show_one(tree, agent, name, passed, lines, characters)
+        names_of_it = (name for name, value in agent.table.items() if value is passed)
+        return _show_one(tree, agent, next(names_of_it, ""), passed, lines, characters)
 
     words = [word.lstrip("$") for word in str(bound.arguments.get("name", "")).replace(",", " ").split()]
-    if not lines and len(words) > 1 and _RANGE.fullmatch(words[-1]):
+    ends_with_range = len(words) > 1 and _RANGE.fullmatch(words[-1]) is not None
+    if ends_with_range and not lines:
         lines = words.pop()
     names = list(dict.fromkeys(words)) or [""]
 
@@ -465,14 +521,15 @@ def _show(tree: Tree, agent: Agent, bound: Bound) -> Feedback:
 def _show_one(
     tree: Tree, agent: Agent, name: str, value: Value | None, lines: str, characters: str
 ) -> Feedback:
+    """Show one variable, or say why it can't be shown."""
     if value is None:
-        have = ", ".join(f"${one}" for one, _ in agent.table.listed()[:_NAMED]) or "none"
+        have = ", ".join(f"${other}" for other, _ in agent.table.listed()[:_NAMED]) or "none"
         return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
 
-    if not value.is_text and _attach(tree, agent, name, value):
-        origin.read(agent, value.labels)
-        return f"{labels.describe(name, value)} stands behind this message."
     if not value.is_text:
+        if _attach(tree, agent, name, value):
+            origin.read(agent, value.labels)
+            return f"{labels.describe(name, value)} stands behind this message."
         return f"`SHOW` was not run: {labels.describe(name, value)} is not text.{_why_unseen(tree, agent, name, value)}"
 
     # What is wrong with a range tells how long the text is.
@@ -518,20 +575,26 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
             return _brought(tree, agent, pending)
         case "ok" if pending.remote:
             return _answered(tree, agent, pending, record, result)
-        case status:
-            value = result_value(tree, agent, pending, record, result)
-            quiet = _is_said_at_once(value)
-            name = pending.remote or pending.spec.name.rsplit(".", 1)[-1].lower()
-            variable = agent.table.keep(name, value, quiet=quiet)
-            label = labels.result_label(
-                pending.written,
-                variable=None if quiet else variable,
-                exit_status=exit_status(dict(result.data or {})),
-                error=status == "error",
-            )
-            passage = _passage(tree, agent, label, value, variable, result)
-            remarks = _made_aside(result) + _fresh(tree, pending, result)
-            return replace(passage, after=passage.after + remarks) if remarks else passage
+        case _:
+            return _brought_value(tree, agent, pending, record, result)
+
+
+def _brought_value(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> Passage:
+    """What an agent reads of the value that a call brought, which becomes a variable."""
+    value = result_value(tree, agent, pending, record, result)
+    quiet = _is_said_at_once(value)
+    stem = pending.remote or pending.spec.name.rsplit(".", 1)[-1].lower()
+    variable = agent.table.keep(stem, value, quiet=quiet)
+
+    label = labels.result_label(
+        pending.written,
+        variable=None if quiet else variable,
+        exit_status=exit_status(dict(result.data or {})),
+        error=result.status == "error",
+    )
+    passage = _passage(tree, agent, label, value, variable, result)
+    remarks = _made_aside(result) + _fresh(tree, pending, result)
+    return replace(passage, after=passage.after + remarks) if remarks else passage
 
 
 def _made_aside(result: Result) -> str:
@@ -566,20 +629,22 @@ def _passage(tree: Tree, agent: Agent, label: str, value: Value, variable: str, 
 
 def _answered(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> Passage:
     """The answer of a remote agent, which is read like the message of a child."""
-    value, name = result_value(tree, agent, pending, record, result), pending.remote
-    variable, said = agent.table.keep(name, value), remote.source(agent.remote[name], name)
+    name = pending.remote
+    value = result_value(tree, agent, pending, record, result)
+    variable = agent.table.keep(name, value)
     if value.is_text:
         message = Incoming(record.n, "child", result.function, value.text(), {}, labels=value.labels)
         capture(message.text, agent.table, message)
-    label = labels.message_label(f"{said}, kept as ${variable}", ())
+
+    source = remote.source(agent.remote[name], name)
+    label = labels.message_label(f"{source}, kept as ${variable}", ())
     return _passage(tree, agent, label, value, variable, result)
 
 
 def has_output(record: Record, result: Result) -> bool:
     """Whether a call printed something that its agent reads, although the call did not complete.
 
-    What a lost module had printed is only for people: an agent must not be able to distinguish it from a denial (law
-    7).
+    What a lost module had printed is only for people: an agent must not be able to distinguish it from a denial.
     """
     return result.status != "incomplete" and (result.blob is not None or bool(record.body))
 
@@ -589,6 +654,7 @@ def _stopped(tree: Tree, agent: Agent, pending: Pending, record: Record, result:
     what = f"`{pending.written}` was cancelled before it ended."
     if not has_output(record, result):
         return what
+
     value = result_value(tree, agent, pending, record, result)
     quiet = _is_said_at_once(value)
     variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value, quiet=quiet)
@@ -599,41 +665,44 @@ def _stopped(tree: Tree, agent: Agent, pending: Pending, record: Record, result:
 
 def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
     """Describe a newly available module: its functions, and the documentation of the first of them."""
-    module = argument_text(pending.bound, "name") if pending.bound is not None else ""
+    module = "" if pending.bound is None else argument_text(pending.bound, "name")
     specs = [spec for spec in tree.registry(agent.path).functions() if spec.module == module]
-    told = [labels.brought(pending.written, module, lines(specs))]
+    paragraphs = [labels.brought(pending.written, module, lines(specs))]
     origin.read(agent, origin.passed(pending.bound))
+
     documented = [spec for spec in specs if spec.documentation][:_TOLD]
     if pending.spec.name == "LOAD":
-        told += notes.learn(tree, agent, documented)
+        paragraphs += notes.learn(tree, agent, documented)
     else:
         # DEPLOY documents functions from source that the agent itself passed.
-        told += [notes.note(tree, spec) for spec in documented]
+        paragraphs += [notes.note(tree, spec) for spec in documented]
         agent.context.known.update(spec.name for spec in documented)
-    return "\n\n".join(told)
+    return "\n\n".join(paragraphs)
 
 
 def _artifacts(tree: Tree, agent: Agent, result: Result, provenance: Labels) -> Iterator[str]:
     """Keep what a call produced in addition to its result. Yields one line about each."""
-    for one in result.artifacts:
-        value = _blob_value(tree, one, one.media or "application/octet-stream", result.function, provenance)
-        variable = agent.table.keep(_stem(one.name), value)
+    for artifact in result.artifacts:
+        media = artifact.media or "application/octet-stream"
+        value = _blob_value(tree, artifact, media, result.function, provenance)
+        variable = agent.table.keep(_stem(artifact.name), value)
         yield f"It also brought {labels.describe(variable, value)}."
 
 
 def _stem(file: str) -> str:
     """The name for the variables of a file, which gets a number: "figure" for "figures/figure-1.png"."""
     name = file.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    stem = re.sub(r"[^A-Za-z0-9_]+", "_", re.sub(r"[-_ ]?[0-9]+$", "", name)).strip("_")
+    without_number = re.sub(r"[-_ ]?[0-9]+$", "", name)
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", without_number).strip("_")
     return stem if NAME.fullmatch(stem) else "artifact"
 
 
 def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:
     """Attach a value to the agent's next message, if its model takes it and there is room."""
-    found = part(name, value, tree.roles[agent.model].takes)
-    if found is None or len(agent.mail.parts) >= MOST:
+    shown = part(name, value, tree.roles[agent.model].takes)
+    if shown is None or len(agent.mail.parts) >= MOST:
         return False
-    agent.mail.parts.append(found)
+    agent.mail.parts.append(shown)
     return True
 
 
@@ -657,22 +726,25 @@ def _why_unseen(tree: Tree, agent: Agent, name: str, value: Value) -> str:
 
 
 def _shown(tree: Tree, agent: Agent, value: Value, variable: str) -> str:
-    if not value.is_text and _attach(tree, agent, variable, value):
+    """What stands for a value in a message: its text, or what else it is."""
+    if value.is_text:
+        return readable(value)
+    if _attach(tree, agent, variable, value):
         return f"({value.media}, {labels.size(value.size)}; it stands behind this message)"
-    if not value.is_text:
-        return f"({value.media}, {labels.size(value.size)}, not text)"
-    return readable(value)
+    return f"({value.media}, {labels.size(value.size)}, not text)"
 
 
 def result_value(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> Value:
     """The value that the `result` record of a call holds, in its body or in a blob."""
     provenance = origin.of_call(tree, agent, pending)
-    media, function = result.media or "text/plain", result.function
+    media = result.media or "text/plain"
     if result.blob is not None:
-        return _blob_value(tree, result.blob, media, function, provenance)
-    return text_value(record.body, media=media, labels=provenance, origin=function)
+        return _blob_value(tree, result.blob, media, result.function, provenance)
+    return text_value(record.body, media=media, labels=provenance, origin=result.function)
 
 
 def _blob_value(tree: Tree, blob: Blob | Artifact, media: str, function: str, provenance: Labels) -> Value:
-    digest, blobs = blob.sha256, tree.blobs
-    return Value(digest, blob.size, media, lambda: blobs(digest), provenance, function)
+    """A value whose content is read when it is needed."""
+    digest = blob.sha256
+    read_blob = tree.blobs
+    return Value(digest, blob.size, media, lambda: read_blob(digest), provenance, function)

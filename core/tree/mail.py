@@ -15,24 +15,29 @@ from iact.core.ports import Part
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message that waits for the agent's next turn. `n`: its record. `values`: variables that it brings.
-
-    `mode`: how an intervention is delivered (queue, deliver, interrupt); "wait": after its agent's current answer.
-    `child`, `status`: of a child's reply; `asks`: it is a question. `labels`: the sources of its text. `blocks`: its fenced blocks, if they are
-    known. News does not wake an agent.
-    """
+    """A message that waits for the agent's next turn."""
 
     n: int
+    """Its record."""
     kind: Literal["say", "caller", "child", "intervention", "upload", "news"]
+    """Where it comes from. News does not wake an agent."""
     source: str
+    """The same, for its reader: "the user", "your caller /"."""
     text: str
     values: Mapping[str, Value] = field(default_factory=dict)
+    """Variables that it brings."""
     mode: str = ""
+    """How an intervention is delivered (queue, deliver, interrupt); "wait": after its agent's current answer."""
     child: str = ""
+    """The child whose reply it is."""
     status: str = "ok"
+    """The status of that reply."""
     asks: bool = False
+    """Whether that reply is a question."""
     labels: Labels = NOTHING
+    """The sources of its text."""
     blocks: Sequence[Block] | None = None
+    """Its fenced blocks, if they are known."""
     unnamed: tuple[str, ...] = ()
     """Names in the text that are meant as variables and are none."""
     file: str = ""
@@ -58,21 +63,22 @@ class Incoming:
 
 @dataclass(slots=True)
 class Mail:
-    """What an agent's next turn reads. `inbox`: messages. `feedback`: the results of its own actions, and notes on
-    them.
-
-    `parts`: what the feedback shows besides text. `task`: the agent's latest task. `answering`: messages that a stopped
-    text was answering, so the model has read them. `recalled`: what memory recalled for the next turn, line by line.
-    `refused`: why actions could not even begin.
-    """
+    """What an agent's next turn reads."""
 
     inbox: list[Incoming] = field(default_factory=list)
+    """Messages."""
     feedback: list[Feedback] = field(default_factory=list)
+    """The results of its own actions, and notes on them."""
     parts: list[Part] = field(default_factory=list)
+    """What the feedback shows besides text."""
     refused: list[str] = field(default_factory=list)
+    """Why actions could not even begin."""
     task: str = ""
+    """The agent's latest task."""
     answering: frozenset[int] = frozenset()
+    """Messages that a stopped text was answering, so the model has read them."""
     recalled: tuple[str, ...] = ()
+    """What memory recalled for the next turn, line by line."""
 
     @property
     def ready(self) -> list[Incoming]:
@@ -100,7 +106,8 @@ class Mail:
     def take(self, took: Container[int]) -> None:
         """Remove what a turn has read: the feedback, what memory recalled, and the messages of these records."""
         self.inbox = [message for message in self.inbox if message.n not in took]
-        self.feedback, self.parts = [], []
+        self.feedback = []
+        self.parts = []
         self.forget_recalled()
 
     def forget_recalled(self) -> None:

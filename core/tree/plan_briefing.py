@@ -26,7 +26,7 @@ from iact.core.plan.model import PlanNode
 from iact.core.plan.prompt import UNLIMITED
 from iact.core.plan.questions import PlanSituation
 from iact.core.ports import JSON
-from iact.core.records.parts import SeenFiles
+from iact.core.records.parts import SeenFile, SeenFiles
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.plan_checks import Functions
@@ -45,11 +45,13 @@ _SOURCE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class _Handed:
-    """A value that an agent step can use. `source`: the step that produced it; "" where that adds nothing."""
+    """A value that an agent step can use."""
 
     name: str
+    """The variable's name."""
     value: Value
     source: str = ""
+    """What produced it, in a line; empty where that adds nothing."""
 
 
 def in_full(tree: Tree, value: Value) -> str | None:
@@ -79,13 +81,14 @@ def brief(tree: Tree, run: PlanRun, caller: Agent, told: Mapping[str, Value]) ->
     before, words = _dialogue(root)
     if caller is not root:
         # What its caller was asked is part of the conversation, and the person's words are still the root's.
-        heard = caller.context.chronicle.heard
-        before = [*before, *(_Said("person", message.text, message.labels) for message in heard[-1:])]
+        before += [_Said("person", task.text, task.labels) for task in caller.context.chronicle.heard[-1:]]
     shown = before[-_EXCHANGES:]
 
+    # The values that the plan mentions, and names of others.
     known = [KnownValue(describe(name, value), in_full(tree, value)) for name, value in told.items()]
     others = [name for name, _ in caller.table.listed() if name not in told]
     known += [KnownValue(describe(name, caller.table[name])) for name in others[:_VARIABLES]]
+
     files = run.files or SeenFiles()
     run.briefing = Briefing(
         datetime.fromtimestamp(run.heard, UTC).strftime("%A, %Y-%m-%d"),
@@ -98,9 +101,13 @@ def brief(tree: Tree, run: PlanRun, caller: Agent, told: Mapping[str, Value]) ->
         more_files=files.more,
         memory=_known(tree, caller),
     )
-    values = join(value.labels for value in told.values() if in_full(tree, value) is not None)
-    names = tree.shared.files | join(tree.shared.writing.values()) if run.files is not None else NOTHING
-    return join([values, names, tree.standing.labels, *(said.labels for said in (*shown, *words))])
+
+    contents = join(value.labels for value in told.values() if in_full(tree, value) is not None)
+    file_names = NOTHING
+    if run.files is not None:
+        file_names = tree.shared.files | join(tree.shared.writing.values())
+    messages = join(said.labels for said in (*shown, *words))
+    return join([contents, file_names, tree.standing.labels, messages])
 
 
 def before_choosing(tree: Tree, text: str) -> PlanSituation:
@@ -108,18 +115,19 @@ def before_choosing(tree: Tree, text: str) -> PlanSituation:
     root = tree.root
     before, waiting = _dialogue(root)
     shown = [*before, *waiting][-_EXCHANGES:]
+
     told = root.context.told
-    seen = told.seen.files if told is not None else None
+    files: tuple[SeenFile, ...] = ()
+    if told is not None and told.seen.files is not None:
+        files = told.seen.files.new
+
+    names = [name for name, _ in root.table.listed()[:_VARIABLES]]
     briefing = Briefing(
-        known=tuple(
-            KnownValue(describe(name, root.table[name])) for name, _ in root.table.listed()[:_VARIABLES]
-        ),
+        known=tuple(KnownValue(describe(name, root.table[name])) for name in names),
         words=(text,),
         summary=root.context.cut_note,
         conversation=tuple(SaidBefore(said.who, said.text) for said in shown),
-        files=tuple(
-            f"{path(file.path)} ({size(file.size)})" for file in (seen.new if seen is not None else ())
-        ),
+        files=tuple(f"{path(file.path)} ({size(file.size)})" for file in files),
         memory=_known(tree, root),
     )
     return PlanSituation(text, briefing, Functions(tree.registry("/")).all())
@@ -135,22 +143,26 @@ def _known(tree: Tree, agent: Agent) -> tuple[str, ...]:
 def _dialogue(root: Agent) -> tuple[list[_Said], list[_Said]]:
     """What was said between the person and the root before the present request, and the request, each oldest first."""
     chronicle = root.context.chronicle
+    messages = [_Said("person", heard.text, heard.labels) for heard in chronicle.heard]
     before: list[_Said] = []
-    place = 0
+    answered = 0
     for answer in chronicle.answers:
-        before += [
-            _Said("person", heard.text, heard.labels) for heard in chronicle.heard[place : answer.heard]
-        ]
+        before += messages[answered : answer.heard]
         before.append(_Said("agent", answer.text, answer.labels))
-        place = answer.heard
-    if not root.active:  # the plan was begun by itself: everything is said before it
+        answered = answer.heard
+
+    # If the plan was begun by itself, everything was said before it.
+    if not root.active:
         return before, []
-    return before, [_Said("person", heard.text, heard.labels) for heard in chronicle.heard[place:]]
+    return before, messages[answered:]
 
 
 def _program(run: PlanRun, caller: Agent) -> tuple[str, ...]:
     """The words of a person who began a plan without a dialogue."""
-    return (run.source.goal,) if caller.caller == "user" and run.source.goal and not caller.active else ()
+    is_by_itself = caller.caller == "user" and not caller.active
+    if not is_by_itself or not run.source.goal:
+        return ()
+    return (run.source.goal,)
 
 
 def window_of(tree: Tree, role: str) -> int:
@@ -177,42 +189,52 @@ def task_of(
     """
     plain: list[str] = []
     handed: list[_Handed] = []
-    called: dict[str, int] = {}
+    by_ref: dict[str, int] = {}
     """Steps whose whole results are handed over by the name of a ref, and where in `handed`."""
-    also: dict[str, list[str]] = {}
+    other_names: dict[str, list[str]] = {}
     """Names of refs that are the whole result of a step, which is handed over by its own name."""
+
+    # What its parameters say, and the values of its refs.
     for name, value in arguments.items():
         if name not in node.refs:
             plain.append(f"{name}: {as_text(value)}")
             continue
-        media = "text/plain" if isinstance(value, str) else "application/json"
-        kept = text_value(as_text(value), media=media, labels=refs[name], origin=node.refs[name].step)
+
         step = node.refs[name].step
+        media = "text/plain" if isinstance(value, str) else "application/json"
+        passed = text_value(as_text(value), media=media, labels=refs[name], origin=step)
         source = ""
-        if run.machine is not None and _is_its_whole_result(run, node, name, kept):
+        if run.machine is not None and _is_its_whole_result(run, node, name, passed):
             # One name is enough: that of the ref, unless another value has it in this plan.
             taken = plan.table.get(variable_of(name))
-            if step in called or (taken is not None and taken.sha256 != kept.sha256):
-                also.setdefault(step, []).append(name)
+            is_taken = taken is not None and taken.sha256 != passed.sha256
+            if step in by_ref or is_taken:
+                other_names.setdefault(step, []).append(name)
                 continue
-            called[step] = len(handed)
+            by_ref[step] = len(handed)
             source = _source(run, step)
-        handed.append(_Handed(plan.table.receive(variable_of(name), kept), kept, source))
-    for one in node.dependencies:
-        settled = run.latest.get(one)
-        if one in run.state.outputs and settled is not None and settled.value is not None:
-            names = "".join(f", your {name}" for name in also.get(one, ()))
-            if one in called:
-                first = handed[called[one]]
-                handed[called[one]] = replace(first, source=f"{first.source}{names}")
-            else:
-                source = _source(run, one)
-                handed.append(_Handed(variable_of(one), settled.value, f"{source}{names}"))
-            handed += [_Handed(name, plan.table[name]) for name in settled.brought if name in plan.table]
-    known: dict[str, _Handed] = {}
-    for one_handed in handed:
-        known.setdefault(one_handed.name, one_handed)
-    handed = list(known.values())
+        handed.append(_Handed(plan.table.receive(variable_of(name), passed), passed, source))
+
+    # The results of the steps before it, and what their agents brought.
+    for step in node.dependencies:
+        settled = run.latest.get(step)
+        if step not in run.state.outputs or settled is None or settled.value is None:
+            continue
+
+        names = "".join(f", your {name}" for name in other_names.get(step, ()))
+        if step in by_ref:
+            place = by_ref[step]
+            handed[place] = replace(handed[place], source=f"{handed[place].source}{names}")
+        else:
+            source = _source(run, step)
+            handed.append(_Handed(variable_of(step), settled.value, f"{source}{names}"))
+        handed += [_Handed(name, plan.table[name]) for name in settled.brought if name in plan.table]
+
+    by_name: dict[str, _Handed] = {}
+    for item in handed:
+        by_name.setdefault(item.name, item)
+    handed = list(by_name.values())
+
     if run.machine is None:
         return _bound(tree, node, _told_then(node, plain, handed))
     message = _told(node, plain, handed, run.machine.run.goal, run.source.constraints, left_behind)
@@ -243,12 +265,12 @@ def _is_its_whole_result(run: PlanRun, node: PlanNode, name: str, kept: Value) -
     settled = run.latest.get(step)
     if step not in node.dependencies or step not in run.state.outputs:
         return False
-    if (
-        settled is None
-        or settled.value is None
-        or f"${name}" in node.task
-        or f"${variable_of(step)}" in node.task
-    ):
+    if settled is None or settled.value is None:
+        return False
+
+    # The name that the task uses must be there.
+    is_named = f"${name}" in node.task or f"${variable_of(step)}" in node.task
+    if is_named:
         return False
     return settled.value.sha256 == kept.sha256 and kept.labels <= settled.value.labels
 
@@ -261,34 +283,44 @@ def _told(
     constraints: Sequence[str],
     left_behind: Sequence[str],
 ) -> str:
-    parts = [node.task]
-    why = [f"This is one step of a plan. The goal of the plan: {goal}"] if goal else []
+    """The message to the agent of a step: its task, what it is for, and what there is for it."""
+    about: list[str] = []
+    if goal:
+        about.append(f"This is one step of a plan. The goal of the plan: {goal}")
     ruled = Briefing(constraints=constraints).ruled()
+    if ruled:
+        about.append(ruled)
+    about += plain
     if node.tools:
-        plain = [*plain, f"Functions for it: {', '.join(node.tools)}."]
+        about.append(f"Functions for it: {', '.join(node.tools)}.")
     if left_behind:
         files = ", ".join(f"`{name}`" for name in left_behind)
-        plain = [*plain, f"Somebody began this before you. What is there of it: {files}."]
-    parts.append("\n".join([*why, *([ruled] if ruled else []), *plain]))
-    lines = []
-    for one in handed:
-        source = f", from {one.source}" if one.source else ""
-        lines.append(f"- {describe(one.name, one.value)}{source}")
-    if lines:
-        parts.append("\n".join(["What you can build on:", *lines]))
-    return "\n\n".join(one for one in parts if one)
+        about.append(f"Somebody began this before you. What is there of it: {files}.")
+
+    values_lines: list[str] = []
+    for item in handed:
+        source = f", from {item.source}" if item.source else ""
+        values_lines.append(f"- {describe(item.name, item.value)}{source}")
+    if values_lines:
+        values_lines.insert(0, "What you can build on:")
+
+    paragraphs = [node.task, "\n".join(about), "\n".join(values_lines)]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
 def _told_then(node: PlanNode, plain: Sequence[str], handed: Iterable[_Handed]) -> str:
     """The same in formats 1.0 and 1.1: all values by name, and nothing about the goal."""
     lines = [*plain]
-    names = [f"${one.name}" for one in handed]
+    names = [f"${item.name}" for item in handed]
     if names:
         lines.append("What you can use: " + ", ".join(names) + ".")
-    return "\n".join([node.task, *(["", *lines] if lines else [])])
+    if not lines:
+        return node.task
+    return "\n".join([node.task, "", *lines])
 
 
 def _bound(tree: Tree, node: PlanNode, message: str) -> Bound:
+    """The arguments of the CALL that a step's agent is called by."""
     given: dict[str, JSON] = {"name": node.call, "message": message}
     if node.role:
         given["role"] = node.role

@@ -40,9 +40,10 @@ IsCopied = Callable[[ActionSpec, Mapping[str, JSON]], bool]
 
 def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> float:
     """The impact of a call, as the gate would rate it now."""
-    live, believed = tree.at_stake(spec.module), tree.believed(spec)
-    policy = tree.policy
-    return judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy).level
+    live = tree.at_stake(spec.module)
+    believed = tree.believed(spec)
+    judged = judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=tree.policy)
+    return judged.level
 
 
 def domain_rules(policy: Policy) -> tuple[DomainRule, ...]:
@@ -70,13 +71,21 @@ def copied_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> bo
     loaded = tree.modules.get(spec.module or "")
     if tree.workspace != "scratch" or loaded is None or loaded.origin != "shipped":
         return False
+
     manifest = loaded.manifest
-    if manifest.needs.workspace != "write" or loaded.egress or loaded.secrets:
+    reaches_outside = bool(loaded.egress or loaded.secrets)
+    if manifest.needs.workspace != "write" or reaches_outside:
         return False
-    if arguments.get(RUNS_ON.get(spec.name, ""), False) is not False:
+
+    keeps_running = arguments.get(RUNS_ON.get(spec.name, ""), False) is not False
+    if keeps_running:
         return False
-    known = manifest.function(spec.name.split(".", 1)[1])
-    return known is not None and (not known.states or manifest.states[0].name in known.states)
+
+    # In a copy, a module begins in its first state.
+    function = manifest.function(spec.name.split(".", 1)[1])
+    if function is None:
+        return False
+    return not function.states or manifest.states[0].name in function.states
 
 
 class Functions:
@@ -102,21 +111,27 @@ class Functions:
     def find(self, name: str) -> FunctionInfo | None:
         """Return a function by its name or alias; actions of the core are not included."""
         spec = self._registry.find(name)
-        return _info(spec, self._rated) if isinstance(spec, ActionSpec) and not spec.core else None
+        if not isinstance(spec, ActionSpec) or spec.core:
+            return None
+        return _info(spec, self._rated)
 
     def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
         """Return a function as one call uses it, with the call's impact and the files that the gate knows it writes."""
         spec = self._registry.find(name)
         if not isinstance(spec, ActionSpec) or spec.core:
             return None
-        impact = self._judge(spec, arguments) if self._judge is not None else spec.impact
+
+        impact: float = spec.impact
+        if self._judge is not None:
+            impact = self._judge(spec, arguments)
         files = paths_written(spec.name, arguments) if impact > 0 else ()
+        only_writes = 0 < impact < 2
         return replace(
             _info(spec, self._rated),
             impact=impact,
             idempotent=spec.idempotent or impact == 0,
-            writes=tuple(f"file:{one}" for one in files),
-            copies=0 < impact < 2 and self._copied is not None and self._copied(spec, arguments),
+            writes=tuple(f"file:{path}" for path in files),
+            copies=only_writes and self._copied is not None and self._copied(spec, arguments),
         )
 
     def all(self) -> Sequence[FunctionInfo]:
@@ -146,7 +161,9 @@ def patterns_of(scope: str) -> list[str]:
 
 def way_of(mode: str, plan: PlanGraph) -> tuple[str, str]:
     """The mode that a plan runs in, and the reason if `auto` chose it."""
-    return choose_for(plan.nodes.values()) if mode == "auto" else (mode, "")
+    if mode == "auto":
+        return choose_for(plan.nodes.values())
+    return mode, ""
 
 
 _OF_PLAN: Final = re.compile(r"(?:^|\s)(?:mode|from)=")
@@ -162,13 +179,14 @@ def with_parameters(spec: ActionSpec, info: str) -> ActionSpec:
 
     Which of them the kept plan takes, only the world can say. Its own goal counts if none is given.
     """
-    taken = split(info)
-    if _FROM.search(info) is None or isinstance(taken, Mistake):
+    parts = split(info)
+    if _FROM.search(info) is None or isinstance(parts, Mistake):
         return spec
-    keys = [argument.key for argument in taken[1] if argument.key is not None]
+
     properties: dict[str, JSON] = {name: dict(schema) for name, schema in spec.properties.items()}
-    for key in keys:
-        properties.setdefault(key, {"type": "string"})
+    for argument in parts[1]:
+        if argument.key is not None:
+            properties.setdefault(argument.key, {"type": "string"})
     return replace(spec, parameters={**spec.parameters, "properties": properties, "required": []})
 
 
@@ -200,11 +218,14 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
     """Note the path that a PLAN will have in the tree. Returns a sentence if it can't be run."""
     if agent.depth + 1 > tree.bounds.depth:
         return f"`PLAN` was not run: the tree may be at most {tree.bounds.depth} deep. Do this yourself."
-    scope, intent = bound.arguments.get("scope"), bound.arguments.get("intent")
+
+    scope = bound.arguments.get("scope")
+    intent = bound.arguments.get("intent")
     grant = tree.grant_of(agent.path).narrow(
         patterns=patterns_of(scope) if isinstance(scope, str) else None,
         intent=intent if isinstance(intent, int | float) else None,
     )
+
     mode = str(bound.arguments.get("mode", DEFAULT_MODE))
     try:
         if not _is_kept(bound, text):
@@ -243,21 +264,25 @@ def check_plan(
 
 def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
     """The fields of a plan's `spawn` record about the plan and its grant, as its PLAN requests them."""
+    arguments = bound.arguments
     written = make_plan("plan", ()) if _is_kept(bound, text) else read_plan(text, id="plan")
-    way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), written)
-    reason = str(bound.arguments.get("chosen", reason))
-    options = {name: bound.arguments[name] for name in ("n", "rounds") if name in bound.arguments}
-    if "report" in bound.arguments:
-        options["report"] = int(bound.arguments["report"] is True)
+    way, reason = way_of(str(arguments.get("mode", DEFAULT_MODE)), written)
+    reason = str(arguments.get("chosen", reason))
+
+    options = {name: arguments[name] for name in ("n", "rounds") if name in arguments}
+    if "report" in arguments:
+        options["report"] = int(arguments["report"] is True)
     if reason and way == "profile":
         options["climb"] = 1
     plan: dict[str, JSON] = {"mode": way, "options": options}
     if reason:
         plan["chosen"] = reason
-    if bound.arguments.get("first") is True:
+    if arguments.get("first") is True:
         plan["first"] = True
+
     fields: dict[str, JSON] = {"plan": plan}
-    scope, intent = bound.arguments.get("scope"), bound.arguments.get("intent")
+    scope = arguments.get("scope")
+    intent = arguments.get("intent")
     if isinstance(scope, str):
         fields["allow"] = list[JSON](patterns_of(scope))
     if isinstance(intent, int | float):

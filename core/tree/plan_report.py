@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from iact.core.context.excerpt import excerpt
 from iact.core.language import labels
@@ -69,7 +69,11 @@ def ending_from(reply: Reply) -> Ending | None:
 
 def _verdict_before_1_3(reply: Reply) -> Verdict:
     """The verdict on a plan whose reply says in one word how it ended."""
-    reached: Reached = "yes" if reply.plan == "concluded" else "no" if reply.plan == "failed" else "partly"
+    reached: Reached = "partly"
+    if reply.plan == "concluded":
+        reached = "yes"
+    elif reply.plan == "failed":
+        reached = "no"
     return Verdict(
         reached=reached,
         because=reply.shortfall,
@@ -78,46 +82,61 @@ def _verdict_before_1_3(reply: Reply) -> Verdict:
     )
 
 
-def diagnosis_of(found: JSON) -> Diagnosis | None:
+def diagnosis_of(written: JSON) -> Diagnosis | None:
     """The diagnosis in a patch's result, in the form of a record."""
-    if not isinstance(found, dict):
+    if not isinstance(written, dict):
         return None
-    action, sure = found.get("action"), found.get("confidence")
+
+    action: Literal["replace", "skip", "give_up"] = "give_up"
+    match written.get("action"):
+        case "replace":
+            action = "replace"
+        case "skip":
+            action = "skip"
+    confidence = written.get("confidence")
     return Diagnosis(
-        failure=str(found.get("failure", "")),
-        cause=str(found.get("cause", "")),
-        action="replace" if action == "replace" else "skip" if action == "skip" else "give_up",
-        confidence=sure if isinstance(sure, float) else 0.0,
+        failure=str(written.get("failure", "")),
+        cause=str(written.get("cause", "")),
+        action=action,
+        confidence=confidence if isinstance(confidence, float) else 0.0,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Caveats:
-    """What a plan's caller must know about its result. `left_out`, `unverified`: ids of steps.
-
-    `assumed`: what the plan's author took for granted. `unverified`: steps whose results were only checked for errors.
-    """
+    """What a plan's caller must know about its result."""
 
     left_out: tuple[str, ...] = ()
+    """Ids of steps that were not carried out."""
     assumed: tuple[str, ...] = ()
+    """What the plan's author took for granted."""
     unverified: tuple[str, ...] = ()
+    """Ids of steps whose results were only checked for errors."""
 
 
 def caveats(run: PlanRun) -> Caveats:
     """What was left out, assumed and not verified. Empty for plans of older formats, which did not record it."""
     if run.machine is None:
         return Caveats()
-    work = [one for one in run.work() if one.node.id not in run.machine.run.superseded]
-    left_out = [
-        one.node.id
-        for one in work
-        if one.validation == "left_out" or (one.state in ("skipped", "cancelled") and one.cause in _LEFT_OUT)
-    ]
-    judged = any(one.node.kind in _JUDGES and one.state == "executed" for one in run.state.nodes.values())
-    bare = [
-        one.node.id for one in work if one.state == "executed" and one.validation == "no_error" and not judged
-    ]
-    return Caveats(tuple(left_out), tuple(run.machine.run.mode.assumed), tuple(bare))
+
+    steps = [step for step in run.work() if step.node.id not in run.machine.run.superseded]
+    left_out = [step.node.id for step in steps if _is_left_out(step)]
+
+    # A model that judged has looked at all results.
+    nodes = run.state.nodes.values()
+    is_judged = any(step.node.kind in _JUDGES and step.state == "executed" for step in nodes)
+    unverified: list[str] = []
+    if not is_judged:
+        executed = [step for step in steps if step.state == "executed"]
+        unverified = [step.node.id for step in executed if step.validation == "no_error"]
+    return Caveats(tuple(left_out), tuple(run.machine.run.mode.assumed), tuple(unverified))
+
+
+def _is_left_out(step: NodeRecord) -> bool:
+    """Whether a step was not carried out, though nothing failed."""
+    if step.validation == "left_out":
+        return True
+    return step.state in ("skipped", "cancelled") and step.cause in _LEFT_OUT
 
 
 def report(run: PlanRun, ending: Ending) -> str:
@@ -141,30 +160,41 @@ _REACHED: Final[Mapping[Reached, str]] = {
 def in_words(ending: Ending) -> str:
     """The verdict in sentences: whether the goal is reached, and why not."""
     verdict = ending.verdict
-    said = "It was stopped." if verdict.by == "person" else _REACHED[verdict.reached]
-    return said if verdict.reached == "yes" or not verdict.because else f"{said} {verdict.because}"
+    sentence = _REACHED[verdict.reached]
+    if verdict.by == "person":
+        sentence = "It was stopped."
+    if verdict.reached == "yes" or not verdict.because:
+        return sentence
+    return f"{sentence} {verdict.because}"
 
 
 def _lacks(run: PlanRun, ending: Ending) -> Iterator[str]:
+    """Paragraphs about what a reader must not take for granted."""
     verdict = ending.verdict
     if verdict.missing:
-        yield "\n".join(["Missing:", *(f"- {one}: {_short(why)}" for one, why in verdict.missing.items())])
+        missing = (f"- {step}: {_short(why)}" for step, why in verdict.missing.items())
+        yield "\n".join(["Missing:", *missing])
     if verdict.replaced:
-        instead = (f"- {one}: {', '.join(heirs)}" for one, heirs in verdict.replaced.items())
-        yield "\n".join(["Done in place of what was planned:", *instead])
-    found = caveats(run)
-    if found.left_out:
-        yield f"Left out: {', '.join(found.left_out)}."
-    if found.assumed:
-        yield "\n".join(["Assumed, and not checked:", *(f"- {_short(one)}" for one in found.assumed)])
+        replaced = (f"- {step}: {', '.join(heirs)}" for step, heirs in verdict.replaced.items())
+        yield "\n".join(["Done in place of what was planned:", *replaced])
+
+    known = caveats(run)
+    if known.left_out:
+        yield f"Left out: {', '.join(known.left_out)}."
+    if known.assumed:
+        assumed = (f"- {_short(assumption)}" for assumption in known.assumed)
+        yield "\n".join(["Assumed, and not checked:", *assumed])
     # A verdict that the goal is reached covers what led to it; anything else leaves it open whether results are right.
-    if found.unverified and verdict.reached != "yes":
-        yield f"Nobody checked whether these results are right: {', '.join(found.unverified)}."
+    if known.unverified and verdict.reached != "yes":
+        yield f"Nobody checked whether these results are right: {', '.join(known.unverified)}."
+
     if ending.warnings:
-        yield "\n".join(["Notes:", *(f"- {_short(one)}" for one in ending.warnings)])
+        warnings = (f"- {_short(warning)}" for warning in ending.warnings)
+        yield "\n".join(["Notes:", *warnings])
 
 
 def _results(run: PlanRun, ending: Ending) -> Iterator[str]:
+    """The result: as a model said it, or what the last steps gave."""
     if ending.answer is not None:
         yield f"Result:\n{as_text(ending.answer)}"
         return
@@ -175,16 +205,20 @@ def _results(run: PlanRun, ending: Ending) -> Iterator[str]:
 
 
 def _line(run: PlanRun, record: NodeRecord) -> str:
-    node, settled = record.node, run.latest.get(record.node.id)
+    """One step with its state, and where its result is or why it has none."""
+    node = record.node
     who = node.call
     if node.kind == "agent":
         who = f"agent {node.call}"
     elif node.kind == "person":
         who = "the user"
-    what = f"- {node.id} ({who}): {record.state}"
-    if record.state == "executed":
-        return what + (f", ${variable_of(node.id)}" if settled is not None and settled.value else "")
-    return f"{what}: {_short(record.error)}" if record.error else what
+    line = f"- {node.id} ({who}): {record.state}"
+
+    if record.state != "executed":
+        return f"{line}: {_short(record.error)}" if record.error else line
+    settled = run.latest.get(node.id)
+    has_value = settled is not None and settled.value is not None
+    return f"{line}, ${variable_of(node.id)}" if has_value else line
 
 
 def _short(text: str) -> str:
@@ -232,24 +266,28 @@ def facts_of(run: PlanRun) -> dict[str, JSON]:
 
 def result_json(run: PlanRun, model_calls: int, tokens: int) -> dict[str, JSON]:
     """A finished plan as `iact plan run --json` prints it."""
-    ending, found = run.ending, caveats(run)
-    last = {record.node.id: record.output for record in last_steps(run)}
-    result: JSON = ending.answer if ending is not None else None
-    if result is None and last:
-        result = next(iter(last.values())) if len(last) == 1 else dict(last)
+    ending = run.ending
+    known = caveats(run)
+    result: JSON = None if ending is None else ending.answer
+    outputs = {record.node.id: record.output for record in last_steps(run)}
+    if result is None and len(outputs) == 1:
+        result = next(iter(outputs.values()))
+    elif result is None and outputs:
+        result = dict(outputs)
+
     return {
         "status": ending.status if ending is not None else "failed",
         **_judged(ending),
         "result": result,
         "missing": dict(ending.verdict.missing or {}) if ending is not None else {},
         "versions": versions_json(run.state.versions),
-        "nodes": {one: node_json(record) for one, record in run.state.nodes.items()},
+        "nodes": {node: node_json(record) for node, record in run.state.nodes.items()},
         "usage": {"model_calls": model_calls, "tokens": tokens},
         "figures": figures_of(run.state).to_json(),
         "warnings": list(ending.warnings) if ending is not None else [],
-        "left_out": list(found.left_out),
-        "assumed": list(found.assumed),
-        "not_verified": list(found.unverified),
+        "left_out": list(known.left_out),
+        "assumed": list(known.assumed),
+        "not_verified": list(known.unverified),
         "mode": run.mode,
         **facts_of(run),
     }

@@ -42,50 +42,52 @@ _UNFIT: Final = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a call wrote in a copy of the workspace.
-
-    `call`, `result`: its records. `base`, `version`: the workspace before and after. `labels`: of what was written.
-    """
+    """What a call wrote in a copy of the workspace."""
 
     call: int
+    """The record of the call."""
     result: int
+    """The record of its result."""
     base: str
+    """The version of the workspace from which the copy was made."""
     version: str
+    """The version that the copy had afterwards; empty if it could not be kept."""
     labels: Labels
+    """Of what was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """The result of one firing, in attempt `attempt` at its step. `n`: its record. `value`: the result of a success, or
-    None.
-
-    `brought`: names, in the plan's table, of the variables that an agent's reply mentions. `copied`: set if it worked
-    in a copy of the workspace.
-    """
+    """The result of one firing."""
 
     node: str
+    """Its step."""
     attempt: int
+    """Which attempt at the step it was."""
     n: int
+    """The record of the result."""
     outcome: Outcome
     value: Value | None = None
+    """The result of a success."""
     brought: tuple[str, ...] = ()
+    """Names, in the plan's table, of the variables that an agent's reply mentions."""
     copied: Copied | None = None
+    """Set if it worked in a copy of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a plan ended, as its reply reports. `answer`: a model's; None if the results of its last steps are the
-    answer.
-
-    `confidence`: of the model that judged it.
-    """
+    """How a plan ended, as its reply reports."""
 
     status: Status
     verdict: Verdict
     answer: JSON
+    """A model's; None if the results of its last steps are the answer."""
     bound: str
+    """The bound that ended it; empty if none did."""
     warnings: tuple[str, ...]
     confidence: float | None = None
+    """Of the model that judged it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,60 +100,79 @@ class Owed:
 
 @dataclass(slots=True)
 class Asking:
-    """An open question. `pieces`: its answer is read while it is being written. `read`: what was read so far."""
+    """An open question."""
 
     question: PlanQuestion
     pieces: bool
+    """Whether its answer is read while it is being written."""
     read: str = ""
+    """What was read so far."""
 
 
 @dataclass(slots=True)
 class PlanRun:
-    """One plan. `thinks`: whether models are asked about it. `terms`: its terms in its `spawn`. `template`: the kept
-    plan that it is made from. `source`: the plan as it was written, without steps if a planner writes them. `machine`:
-    None before the plan is handed over, if it can't run (`invalid` says why), and while records of an older format are
-    read, whose steps are in `history`. `given`: variables that its caller handed over.
+    """One plan."""
 
-    `owed`: records to be written. `asking`: open questions, by the number of the thought. `asked`: answers so far.
-    `fired`: firings so far. `firing`: node → action of its firing that has no outcome yet. `settled`: results of
-    firings, by action; `latest`: the latest result of each node. `failures`: labels of the reports of failed steps.
-    `taking`: steps whose copies of the workspace will be taken over. `holds`: when a person paused and resumed each
-    step; the last end is "" during a pause. `notes`: messages of a person to agent steps that have not called an agent
-    yet. `cancelled`: why it was cancelled. `fault`: the bug of ours that ended it, for the log. `epoch`: the time, in
-    seconds, from which the plan's own time is counted. `heard`: the time of the last record about it.
-    """
-
+    # What it is.
     mode: str
     options: Mapping[str, str | int]
+    """The options of the mode."""
     thinks: bool = True
+    """Whether models are asked about it."""
     terms: PlanTerms | None = None
+    """Its terms in its `spawn`."""
     template: str = ""
+    """The kept plan that it is made from."""
     source: Steps = field(default_factory=lambda: Steps("plan", {}))
+    """The plan as it was written, without steps if a planner writes them."""
     given: Mapping[str, Value] = field(default_factory=dict)
+    """Variables that its caller handed over."""
     machine: PlanMachine | None = None
+    """None before the plan is handed over, if it can't run, and while records of an older format are read."""
     history: PlanHistory = field(default_factory=PlanHistory)
+    """The steps of a plan whose records are of an older format."""
     experience: Mapping[str, float] = field(default_factory=dict)
     """How often calls failed before this plan, by function and names of arguments."""
     files: SeenFiles | None = None
     """The files of the workspace when it began."""
     briefing: Briefing = NOT_BRIEFED
     """What the models that think about it are told, fixed when it was handed over."""
+
+    # How it is.
     invalid: str = ""
+    """Why it can't run."""
     cancelled: str = ""
+    """Why it was cancelled."""
     fault: Exception | None = None
+    """The bug of ours that ended it, for the log."""
     epoch: float = 0.0
+    """The time, in seconds, from which the plan's own time is counted."""
     heard: float = 0.0
+    """The time of the last record about it."""
+
+    # What goes on.
     owed: deque[Owed] = field(default_factory=deque)
+    """Records to be written."""
     asking: dict[int, Asking] = field(default_factory=dict)
+    """Open questions, by the number of the thought."""
     asked: int = 0
+    """How many answers there were."""
     fired: int = 0
+    """How many firings there were."""
     firing: dict[str, int] = field(default_factory=dict)
+    """The action of each step's firing that has no outcome yet."""
     settled: dict[int, StepOutcome] = field(default_factory=dict)
+    """The results of firings, by action."""
     latest: dict[str, StepOutcome] = field(default_factory=dict)
+    """The latest result of each step."""
     failures: Labels = NOTHING
+    """The labels of the reports of failed steps."""
     taking: dict[str, Copied] = field(default_factory=dict)
+    """Steps whose copies of the workspace will be taken over."""
     holds: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """When a person paused and resumed each step; the last end is "" during a pause."""
     notes: dict[str, list[Incoming]] = field(default_factory=dict)
+    """Messages of a person to agent steps that have not called an agent yet."""
     inquiries: dict[str, str] = field(default_factory=dict)
     """Questions of its steps' agents that are to be put to the person, by step."""
     asked_by: dict[str, tuple[Record, Incoming]] = field(default_factory=dict)
@@ -165,7 +186,9 @@ class PlanRun:
     @property
     def state(self) -> PlanState:
         """The plan and its nodes, as the records made them."""
-        return self.machine.run.state if self.machine is not None else self.history.state
+        if self.machine is None:
+            return self.history.state
+        return self.machine.run.state
 
     @property
     def running(self) -> PlanMachine | None:
@@ -175,8 +198,8 @@ class PlanRun:
     @property
     def over(self) -> bool:
         """Whether it has ended and owes the journal nothing but its reply."""
-        ended = self.machine is not None and self.machine.over
-        return bool((ended or self.invalid) and not self.owed)
+        has_ended = bool(self.invalid) or (self.machine is not None and self.machine.over)
+        return has_ended and not self.owed
 
     @property
     def changing(self) -> bool:
@@ -185,8 +208,11 @@ class PlanRun:
 
     def held(self, node: str) -> bool:
         """Whether a person has paused this step individually."""
-        spans = self.holds.get(node)
-        return bool(spans and not spans[-1][1])
+        pauses = self.holds.get(node)
+        if not pauses:
+            return False
+        _, end = pauses[-1]
+        return not end
 
     @property
     def due(self) -> float | None:
@@ -203,7 +229,7 @@ class PlanRun:
 
     def work(self) -> list[NodeRecord]:
         """Tool and agent nodes of the current version, in its order."""
-        return [self.state.nodes[one] for one, node in self.state.plan.nodes.items() if node.kind in WORK]
+        return [self.state.nodes[id] for id, node in self.state.plan.nodes.items() if node.kind in WORK]
 
     def rest(self) -> None:
         """Drop everything that is still open: nothing more follows from this plan."""
@@ -222,5 +248,8 @@ def variable_of(node: str) -> str:
     """The name of the variable that holds a step's result. Names of variables are ASCII, ids of steps are of any script."""
     name = _UNFIT.sub("_", node)
     if not node.isascii():
-        name = f"{name.strip('_')}_{hashlib.sha256(node.encode()).hexdigest()[:6]}".lstrip("_")
-    return f"step_{name}" if name[:1].isdigit() or not node.isascii() else name
+        # What is left of two such ids may be the same.
+        digest = hashlib.sha256(node.encode()).hexdigest()[:6]
+        name = f"{name.strip('_')}_{digest}".lstrip("_")
+        return f"step_{name}"
+    return f"step_{name}" if name[:1].isdigit() else name

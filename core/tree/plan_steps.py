@@ -41,24 +41,26 @@ _HANDED: Final = 4_000
 def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending, Owed] | StepFailure:
     """Return the action of a firing and its record, or why it can't be carried out."""
     index = run.fired + 1
+    action: Pending | StepFailure
     if firing.node.kind == "agent":
-        made = _child(tree, plan, run, firing, index)
+        action = _child(tree, plan, run, firing, index)
     elif firing.node.kind == "person":
-        made = _for_person(firing, index)
+        action = _for_person(firing, index)
     else:
-        made = _tool(tree, plan, run, firing, index)
-    if isinstance(made, StepFailure):
-        return made
+        action = _tool(tree, plan, run, firing, index)
+    if isinstance(action, StepFailure):
+        return action
+
     content = Fire(
         node=firing.node.id,
         attempt=firing.attempt,
         turn=plan.turn,
         action=index,
-        function=made.spec.name,
-        to=made.child,
-        race=made.race,
+        function=action.spec.name,
+        to=action.child,
+        race=action.race,
     )
-    return made, Owed(content, _body(run, firing))
+    return action, Owed(content, _body(run, firing))
 
 
 def _body(run: PlanRun, firing: Firing) -> str:
@@ -77,10 +79,12 @@ def _body(run: PlanRun, firing: Firing) -> str:
 def _for_person(firing: Firing, index: int) -> Pending:
     """Ask the person to do a step. They read its task, with what it builds on."""
     node = firing.node
-    passed = {ref.step for ref in node.refs.values()}
-    given = {one: output for one, output in firing.inputs.items() if one not in passed}
+    # A step's result that a ref passes on is there under the ref's name.
+    by_ref = {ref.step for ref in node.refs.values()}
+    inputs = {step: output for step, output in firing.inputs.items() if step not in by_ref}
+
     parts = [node.task]
-    for name, value in {**given, **firing.arguments}.items():
+    for name, value in {**inputs, **firing.arguments}.items():
         text = as_text(value).strip()
         lead = "\n" if "\n" in text else " "
         parts.append(f"{name}:{lead}{excerpt(text, _HANDED)}")
@@ -112,16 +116,23 @@ def asks_acceptance(pending: Pending) -> bool:
 
 
 def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | StepFailure:
-    node, arguments = firing.node, firing.arguments
+    """The call of a function."""
+    node = firing.node
+    arguments = firing.arguments
     spec = tree.registry(plan.path).find(node.call)
+    # A function that is not there and one that is denied look the same.
     if not isinstance(spec, ActionSpec) or spec.core:
         return StepFailure("incomplete", f"{node.call} did not complete.")
-    refused = " ".join(parameter_faults(replace(node, params=arguments, refs={}), spec.parameters))
-    if refused:
-        return StepFailure("raised", refused)
+
+    faults = " ".join(parameter_faults(replace(node, params=arguments, refs={}), spec.parameters))
+    if faults:
+        return StepFailure("raised", faults)
+
     provenance = {name: _of_ref(run, plan, node, name) for name in node.refs}
     bound = _bound(spec, node, arguments, provenance, run.given)
-    step = of_step(plan.path, _begun_by(tree, run, node)) if _keeps(tree, spec.name) else ""
+    step = ""
+    if _keeps(tree, spec.name):
+        step = of_step(plan.path, _begun_by(tree, run, node))
     return Pending(
         index, spec.name, "", "", spec, bound, node=node.id, step=step, limit=node.timeout, race=firing.race
     )
@@ -133,8 +144,10 @@ def _keeps(tree: Tree, function: str) -> bool:
     loaded = tree.modules.get(module)
     if loaded is None:
         return False
-    known = loaded.manifest.function(name)
-    return bool(loaded.manifest.states) or (known is not None and known.exclusive)
+    if loaded.manifest.states:
+        return True
+    function_spec = loaded.manifest.function(name)
+    return function_spec is not None and function_spec.exclusive
 
 
 def _begun_by(tree: Tree, run: PlanRun, node: PlanNode) -> str:
@@ -143,15 +156,23 @@ def _begun_by(tree: Tree, run: PlanRun, node: PlanNode) -> str:
     A function that the module only offers in another state (reading the open page) needs the state of the step that
     led there: the nearest earlier step that called the module, and so on from that step.
     """
-    seen, wave = {node.id}, [node]
+    if not _goes_on(tree, node.call):
+        return node.id
+
+    # Backwards, one generation of steps after the other.
     module = node.call.split(".", 1)[0]
-    while wave and _goes_on(tree, node.call):
-        before = [one for each in wave for one in each.dependencies if one not in seen]
-        seen.update(before)
-        wave = [run.state.nodes[one].node for one in dict.fromkeys(before)]
-        for one in wave:
-            if one.kind == "tool" and one.call.split(".", 1)[0] == module:
-                return _begun_by(tree, run, one)
+    seen = {node.id}
+    generation = [node]
+    while generation:
+        earlier: dict[str, None] = {}
+        for step in generation:
+            earlier.update(dict.fromkeys(id for id in step.dependencies if id not in seen))
+        seen.update(earlier)
+
+        generation = [run.state.nodes[id].node for id in earlier]
+        for step in generation:
+            if step.kind == "tool" and step.call.split(".", 1)[0] == module:
+                return _begun_by(tree, run, step)
     return node.id
 
 
@@ -159,10 +180,12 @@ def _goes_on(tree: Tree, function: str) -> bool:
     """Whether a function is not offered in its module's initial state."""
     module, _, name = function.partition(".")
     loaded = tree.modules.get(module)
-    known = loaded.manifest.function(name) if loaded is not None else None
-    if loaded is None or known is None or not known.states:
+    if loaded is None:
         return False
-    return loaded.manifest.states[0].name not in known.states
+    function_spec = loaded.manifest.function(name)
+    if function_spec is None or not function_spec.states:
+        return False
+    return loaded.manifest.states[0].name not in function_spec.states
 
 
 def _of_ref(run: PlanRun, plan: Agent, node: PlanNode, name: str) -> frozenset[str]:
@@ -170,7 +193,9 @@ def _of_ref(run: PlanRun, plan: Agent, node: PlanNode, name: str) -> frozenset[s
     labels = frozenset(run.state.labels_of_ref(node.id, name))
     if node.refs[name].template:
         labels |= origin.by(plan)
-    return labels | {PICKED} if run.state.picks(node.id, name) else labels
+    if run.state.picks(node.id, name):
+        labels |= {PICKED}
+    return labels
 
 
 def _bound(
@@ -185,16 +210,21 @@ def _bound(
     `handed`: variables from the plan's caller, by name. A parameter that is exactly `$name` is replaced by the
     variable.
     """
-    given: dict[str, JSON] = {}
+    written: dict[str, JSON] = {}
     attached: dict[str, Value] = {}
     for name, value in arguments.items():
-        if name in node.refs and isinstance(value, str) and _any_text(spec, name):
+        is_ref = name in node.refs
+        if not isinstance(value, str):
+            written[name] = value
+        elif is_ref and _any_text(spec, name):
             attached[name] = text_value(value, labels=provenance[name], origin=node.refs[name].step)
-        elif name not in node.refs and isinstance(value, str) and value[:1] == "$" and value[1:] in handed:
+        elif not is_ref and value[:1] == "$" and value[1:] in handed:
             attached[name] = handed[value[1:]]
         else:
-            given[name] = value
-    return Bound(given, attached, {name: provenance[name] for name in given if name in node.refs})
+            written[name] = value
+
+    labels = {name: provenance[name] for name in written if name in node.refs}
+    return Bound(written, attached, labels)
 
 
 def _any_text(spec: ActionSpec, name: str) -> bool:
@@ -206,17 +236,21 @@ def _any_text(spec: ActionSpec, name: str) -> bool:
 
 
 def _child(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | StepFailure:
+    """The CALL of an agent."""
     node = firing.node
     path = f"{plan.path}/{node.call}"
     left_behind: tuple[str, ...] = ()
-    before = _failed_before(tree, path, firing) if tree.follows_1_3 else None
-    if before is not None:
-        # Whoever tries again reads what there is, and not how it failed (Graph Harness, section 5.4).
-        left_behind = tuple(before.context.chronicle.files)
-        path = f"{path}-{firing.attempt}"
+    if tree.follows_1_3:
+        before = _failed_before(tree, path, firing)
+        if before is not None:
+            # Who tries again reads what there is, and not how it failed (Graph Harness, section 5.4).
+            left_behind = tuple(before.context.chronicle.files)
+            path = f"{path}-{firing.attempt}"
+
     refused = _no_child(tree, plan, path, node)
     if refused:
         return StepFailure("raised", refused)
+
     refs = {name: _of_ref(run, plan, node, name) for name in node.refs}
     bound = task_of(tree, run, plan, node, firing.arguments, refs, left_behind=left_behind)
     name = path.rpartition("/")[2]
@@ -226,21 +260,25 @@ def _child(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) ->
 
 def _failed_before(tree: Tree, path: str, firing: Firing) -> Agent | None:
     """The agent that tried a step before, if it did nothing else: then its dialogue is about the failure alone."""
-    before = tree.agents.get(f"{path}-{firing.attempt - 1}") or tree.agents.get(path)
-    if firing.attempt < 2 or before is None or before.plan is not None:
+    if firing.attempt < 2:
         return None
-    return before if len(before.context.chronicle.heard) <= 1 else None
+    before = tree.agents.get(f"{path}-{firing.attempt - 1}") or tree.agents.get(path)
+    if before is None or before.plan is not None:
+        return None
+    did_only_this = len(before.context.chronicle.heard) <= 1
+    return before if did_only_this else None
 
 
 def _no_child(tree: Tree, plan: Agent, path: str, node: PlanNode) -> str:
     """Why an agent step can't be carried out; empty if it can."""
-    known = tree.agents.get(path)
-    if known is not None:
-        if known.plan is not None:
+    child = tree.agents.get(path)
+    if child is not None:
+        if child.plan is not None:
             return f"{path} is a plan."
-        if tree.follows_1_3 and _is_narrower(known, node):
+        if tree.follows_1_3 and _has_other_rights(child, node):
             return f"The agent {node.call} is at work with other rights; give the agent of this step a name of its own."
         return ""
+
     if node.model not in ("", FAST) and node.model not in tree.roles:
         return f"There is no model role {node.model!r}; there are {', '.join(sorted(tree.roles))}."
     if plan.depth + 1 > tree.bounds.depth:
@@ -250,7 +288,9 @@ def _no_child(tree: Tree, plan: Agent, path: str, node: PlanNode) -> str:
     return ""
 
 
-def _is_narrower(known: Agent, node: PlanNode) -> bool:
+def _has_other_rights(child: Agent, node: PlanNode) -> bool:
     """Whether a step wants its agent to have other rights than the agent has that was called before."""
-    other_intent = node.intent is not None and node.intent != known.narrowing.intent
-    return other_intent or bool(node.scope and tuple(node.scope) != tuple(known.narrowing.patterns or ()))
+    other_intent = node.intent is not None and node.intent != child.narrowing.intent
+    patterns = tuple(child.narrowing.patterns or ())
+    other_scope = bool(node.scope) and tuple(node.scope) != patterns
+    return other_intent or other_scope

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from iact.core.gate.provenance import NOTHING
+from iact.core.gate.provenance import NOTHING, Labels
 from iact.core.language import labels
 from iact.core.language.actions import ActionSpec
 from iact.core.language.grammar import Bound
-from iact.core.language.variables import mentions
+from iact.core.language.variables import Value, mentions
 from iact.core.ports import JSON
 from iact.core.records.calls import Result
 from iact.core.tree.agent import Agent, Pending, RemoteDialogue
@@ -36,53 +36,68 @@ def aim(tree: Tree, agent: Agent, pending: Pending, *, name: str, at: str, text:
 
     `name`, `at`, `text`: its arguments; `text` is the message.
     """
-    bound, action = pending.bound, pending.written
+    bound = pending.bound
     assert bound is not None
-    if action != "CALL":
-        return f"`{action}` was not run: {name} is an agent elsewhere; use CALL for it."
+    if pending.written != "CALL":
+        return f"`{pending.written}` was not run: {name} is an agent elsewhere; use CALL for it."
     if name in agent.children:
         return (
             f"`CALL` was not run: {name} is a child of yours already; give the agent elsewhere another name."
         )
-    more = sorted({*bound.arguments, *bound.attached} - _ALLOWED)
-    if more:
-        return f"`CALL` was not run: an agent elsewhere takes no `{more[0]}`; leave it out."
+    not_taken = sorted({*bound.arguments, *bound.attached} - _ALLOWED)
+    if not_taken:
+        return f"`CALL` was not run: an agent elsewhere takes no `{not_taken[0]}`; leave it out."
     if len(at) > _LONGEST:
         return f"`CALL` was not run: an address has at most {_LONGEST:,} characters."
-    handed = mentions(text, agent.table) if "message" in bound.arguments else {}
-    if handed:
+
+    # A message that is a variable as a whole is passed as it is, whatever stands in it.
+    is_written = "message" in bound.arguments
+    variables = mentions(text, agent.table) if is_written else {}
+    if variables:
+        first = next(iter(variables))
         return (
-            f"`CALL` was not run: an agent elsewhere gets no variables, and your message names ${next(iter(handed))}."
+            f"`CALL` was not run: an agent elsewhere gets no variables, and your message names ${first}."
             " Write what it needs into the message."
         )
-    known = agent.remote.get(name)
-    if known is None or (at and at != known.at):
-        attached = bound.attached.get("at")
-        known = agent.remote[name] = RemoteDialogue(at, attached.labels if attached else NOTHING)
-    spec = _function(tree, agent, _ANSWER if known.task else _ASK)
+
+    dialogue = agent.remote.get(name)
+    if dialogue is None or (at and at != dialogue.at):
+        address = bound.attached.get("at")
+        dialogue = RemoteDialogue(at, NOTHING if address is None else address.labels)
+        agent.remote[name] = dialogue
+    spec = _function(tree, agent, _ANSWER if dialogue.task else _ASK)
     if spec is None:
         return "`CALL` was not run: agents elsewhere can't be reached from here now."
-    pending.spec, pending.remote = spec, name
-    pending.bound = _bound(bound, known, name)
+
+    pending.spec = spec
+    pending.remote = name
+    pending.bound = _bound(bound, dialogue, name)
     agent.context.known.add(spec.name)
     return None
 
 
 def _function(tree: Tree, agent: Agent, name: str) -> ActionSpec | None:
-    found = tree.registry(agent.path).find(name)
-    return found if isinstance(found, ActionSpec) else None
+    spec = tree.registry(agent.path).find(name)
+    return spec if isinstance(spec, ActionSpec) else None
 
 
-def _bound(bound: Bound, known: RemoteDialogue, name: str) -> Bound:
+def _bound(bound: Bound, dialogue: RemoteDialogue, name: str) -> Bound:
     """The arguments of the function. They keep the labels of the CALL's arguments."""
-    arguments: dict[str, JSON] = {"at": known.at, "dialogue": name}
-    arguments |= {"message": bound.arguments["message"]} if "message" in bound.arguments else {}
-    if known.task:
-        arguments["task"] = known.task
-    if known.context:
-        arguments["context"] = known.context
-    attached = {"message": bound.attached["message"]} if "message" in bound.attached else {}
-    origins = {"at": known.labels} if known.labels else {}
+    arguments: dict[str, JSON] = {"at": dialogue.at, "dialogue": name}
+    if "message" in bound.arguments:
+        arguments["message"] = bound.arguments["message"]
+    if dialogue.task:
+        arguments["task"] = dialogue.task
+    if dialogue.context:
+        arguments["context"] = dialogue.context
+
+    attached: dict[str, Value] = {}
+    if "message" in bound.attached:
+        attached["message"] = bound.attached["message"]
+
+    origins: dict[str, Labels] = {}
+    if dialogue.labels:
+        origins["at"] = dialogue.labels
     if "name" in bound.labels:
         origins["dialogue"] = bound.labels["name"]
     return Bound(arguments, attached, origins)
@@ -90,23 +105,27 @@ def _bound(bound: Bound, known: RemoteDialogue, name: str) -> Bound:
 
 def hear(agent: Agent, pending: Pending, result: Result) -> None:
     """Read from an outcome how the dialogue goes on: the question to answer next, or the conversation to continue."""
-    known = agent.remote.get(pending.remote)
-    if known is None or not pending.call:
+    dialogue = agent.remote.get(pending.remote)
+    if dialogue is None or not pending.call:
         return
+
     match result.status:
         case "ok":
             data = result.data or {}
-            known.task = _name(data, "task") if data.get("state") != "completed" else ""
-            known.context = _name(data, "context") or known.context
+            is_over = data.get("state") == "completed"
+            dialogue.task = "" if is_over else _name(data, "task")
+            dialogue.context = _name(data, "context") or dialogue.context
         case "error" | "cancelled" | "interrupted":
-            known.task = ""  # it failed, or was cancelled on the other side
+            # It failed, or was cancelled on the other side.
+            dialogue.task = ""
 
 
 def _name(data: object, key: str) -> str:
+    """An identifier from the other side; empty if there is none that can be kept."""
     value = data.get(key) if isinstance(data, dict) else None
     return value if isinstance(value, str) and len(value) <= _LONGEST else ""
 
 
-def source(known: RemoteDialogue, name: str) -> str:
+def source(dialogue: RemoteDialogue, name: str) -> str:
     """How its messages are labelled."""
-    return f"{name}, an agent elsewhere at {labels.inline(known.at)}"
+    return f"{name}, an agent elsewhere at {labels.inline(dialogue.at)}"

@@ -113,8 +113,10 @@ class ReplyText:
         """What is said about lines that look like actions and are none."""
         if not bare.may_be_left(self.text):
             return ""
+        # They are perhaps a part of a body, and their agent is told of that.
         if self.closed_early is not None:
-            return ""  # they are perhaps a part of a body, and their agent is told of that
+            return ""
+
         lines = bare.left(self.text, self.blocks, self.registry)
         return labels.no_block(lines, acts=self.acts) if lines else ""
 
@@ -134,12 +136,12 @@ class ReplyText:
     @cached_property
     def almost(self) -> str:
         """What is said about a reply that ends in an action but for the spelling of its function."""
-        found = bare.almost(self.text, self.blocks, self.registry)
-        if found is None:
+        almost = bare.almost(self.text, self.blocks, self.registry)
+        if almost is None:
             return ""
-        if found.exists:
-            return labels.almost(found.line, found.name)
-        return _of_unknown(found.name, self.registry)
+        if almost.exists:
+            return labels.almost(almost.line, almost.name)
+        return _of_unknown(almost.name, self.registry)
 
     @cached_property
     def passed_over(self) -> str:
@@ -188,21 +190,26 @@ def read_reply(
     if questions and not acts and not interrupted:
         return ReadReply(run, tuple(remarks), "unread", acts, questions=questions)
 
+    # The text beside actions can be an answer, too.
     held = _held(tree, agent, acts, interrupted)
-    unsure = any(map(labels.is_no_block, questions))
-    answer = "" if held or interrupted or unsure else _answer(agent, reply, run)
+    is_unsure = any(map(labels.is_no_block, questions))
+    answer = ""
+    if not (held or interrupted or is_unsure):
+        answer = _answer(agent, reply, run)
     if not answer:
         return ReadReply(run, tuple(remarks), held, acts, "", questions)
 
     says_so = [block for block in run if block.action and _name(block) == ANSWER.name]
     if says_so and announces(answer):
-        answer = ""  # what it announces was written before
+        # What it announces was written before.
+        answer = ""
     elif says_so:
         # It is the answer that this text ends with, and no other.
         run = tuple(block for block in run if block not in says_so)
     elif _announces(text, reply.blocks):
         remarks.append(labels.note(labels.NOT_ANSWERED))
         answer = ""
+
     if answer and _held(tree, agent, False, interrupted):
         # It would be an answer, and so it is held as any other.
         return ReadReply(run, tuple(remarks), "children", acts, questions=questions)
@@ -218,9 +225,10 @@ def _held(tree: Tree, agent: Agent, acts: bool, interrupted: bool) -> Held:
 
 def _runs(reply: ReplyText, made: Generation) -> tuple[tuple[Block, ...], list[str]]:
     """The blocks that are run, and what is said about the others."""
-    text, blocks = reply.text, reply.blocks
-    remarks: list[str] = []
+    text = reply.text
+    blocks = reply.blocks
     run = list(blocks)
+    remarks: list[str] = []
     early = reply.closed_early
     if early is not None:
         # What stands behind it may be a part of its body, quoted examples of actions included.
@@ -229,9 +237,10 @@ def _runs(reply: ReplyText, made: Generation) -> tuple[tuple[Block, ...], list[s
         remarks.append(labels.closed_early(_name(blocks[early]), fence, others=others))
         run = [block for index, block in enumerate(blocks) if index < early or not block.action]
     elif blocks and blocks[-1].action and not blocks[-1].closed:
-        fence = unread.fence_of(text, blocks[-1])
-        name, inside = _name(blocks[-1]), unread.actions_in(blocks[-1].body, reply.registry.is_action)
-        remarks.append(labels.unclosed(name, fence, inside, cut_off=made.finish == "length"))
+        last = blocks[-1]
+        fence = unread.fence_of(text, last)
+        inside = unread.actions_in(last.body, reply.registry.is_action)
+        remarks.append(labels.unclosed(_name(last), fence, inside, cut_off=made.finish == "length"))
         run = run[:-1]
 
     taken = first_actions(run)
@@ -257,19 +266,24 @@ def _questions(agent: Agent, reply: ReplyText, *, goes_on: bool) -> tuple[str, .
     Whether a text is an answer is asked once in a task. A call of something that does not exist is no answer, so
     another one is told again.
     """
-    told = agent.guards.asked
-    found = list[str]()
+    asked_before = agent.guards.asked
+    questions = list[str]()
     if not reply.is_plain:
-        found += [_calls(reply, goes_on=goes_on), reply.unknown_block]
-    found.append(reply.lines)
+        questions += [_calls(reply, goes_on=goes_on), reply.unknown_block]
+    questions.append(reply.lines)
+
     if not _was_asked(agent):
-        found.append(reply.quoted)
+        questions.append(reply.quoted)
         if not reply.acts:
-            found.append(reply.commands)
-            found.append(reply.almost if not any(found) else "")
-    if goes_on and len(reply.blocks) > 1 and not told & unread.PASSED_OVER:
-        found.append(reply.passed_over)
-    return tuple([question for question in found if question and question not in told])
+            questions.append(reply.commands)
+            # A likeness is asked about only if there is nothing surer.
+            if not any(questions):
+                questions.append(reply.almost)
+
+    may_pass_over = goes_on and len(reply.blocks) > 1
+    if may_pass_over and not asked_before & unread.PASSED_OVER:
+        questions.append(reply.passed_over)
+    return tuple([question for question in questions if question and question not in asked_before])
 
 
 def _may_have_answered(tree: Tree, agent: Agent, reply: ReplyText, took: Sequence[int]) -> bool:
@@ -320,13 +334,18 @@ def _calls(reply: ReplyText, *, goes_on: bool) -> str:
     `goes_on`: the reply is no answer, so a call that is made elsewhere in it is no example for its reader.
     """
     left = reply.calls_left
-    found = next(iter([*left.unknown, *(left.passed_over if goes_on else ())]), None)
-    if found is None:
+    not_made = list(left.unknown)
+    if goes_on:
+        not_made += left.passed_over
+    if not not_made:
         return ""
+
+    first = not_made[0]
+    written = reply.text[first.start : first.end]
     resolve = resolver(reply.registry.names)
-    unknown = next((call.name for call in found.calls if not resolve(call.name)), "")
+    unknown = next((call.name for call in first.calls if not resolve(call.name)), "")
     nearest = _nearest(unknown, reply.registry) if unknown else []
-    return labels.other_form(reply.text[found.start : found.end], unknown, nearest)
+    return labels.other_form(written, unknown, nearest)
 
 
 def _nearest(unknown: str, registry: Registry) -> list[str]:

@@ -62,13 +62,14 @@ PauseState = Literal["open", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One row: in `source`, `event` under `guard` leads to `target`. `cause`: what happened, for people."""
+    """One row: in `source`, `event` under `guard` leads to `target`."""
 
     source: AgentState
     event: Event
     guard: Guard
     target: AgentState
     cause: str
+    """What happened, for people."""
 
 
 _RESTS: Final[tuple[AgentState, ...]] = ("idle", "done", "failed", "cancelled")
@@ -184,16 +185,22 @@ def guard_of(event: Event, record: Record, tree: Tree, agent: Agent) -> Guard:
         case "message":
             if tree.paused(agent.path):
                 return "paused"
-            return "plan" if agent.plan is not None else "action" if agent.actions else "open"
+            if agent.plan is not None:
+                return "plan"
+            return "action" if agent.actions else "open"
         case "pause":
             return ""
         case "reply":
+            # A bound that ended its work is an answer, too.
             status = record.content.status if isinstance(record.content, Reply) else "ok"
             return status if status in ("cancelled", "failed") else "ok"
+
+    # The other events lead to what the agent has to do next.
     if agent.plan is not None:
         return "plan"
     if not agent.actions:
         return "nothing"
     if agent.asks:
         return "clearance"
-    return "child" if agent.called or agent.actions[0].spec.name == "WAIT" else "action"
+    waits = agent.called or agent.actions[0].spec.name == "WAIT"
+    return "child" if waits else "action"

@@ -64,57 +64,75 @@ _BEFORE_1_3: Final = _BEFORE_1_2 | {"1.2"}
 
 
 class Tree:
-    """All agents of one session. `blobs` reads a blob by its SHA-256.
-
-    `said`: what the user wrote. `shared`: labels of what agents share. `live`: a live directory that is seen through an
-    overlay, and the changes that wait there. `format`: the format whose rules the records follow now. `outdated`: a
-    static prompt differs from the recorded one.
+    """All agents of one session.
 
     With `strict`, folding checks every record against what the core itself would have done.
     """
 
     def __init__(self, *, strict: bool, blobs: Callable[[str], bytes]) -> None:
+        # By what rules records are read.
         self._strict: Final = strict
         self.current = True
+        """Whether the record that is being applied follows the rules of this program, and not those before a migration."""
         self.format = FORMAT
+        """The format whose rules the records follow now."""
         self.derives_plans = True
         """Whether plans follow from outcomes alone, as they do since format 1.2."""
         self.follows_1_3 = True
         """Whether replies are read, and contexts are written, by the rules of format 1.3."""
         self.outdated = False
+        """Whether a static prompt differs from the recorded one."""
         self.blobs: Final = blobs
+        """Reads a blob by its SHA-256."""
+
+        # Who there is, and what they may use.
         self.agents: dict[str, Agent] = {}
+        """All agents and plans, by path."""
         self.at_work: dict[str, Agent] = {}
         """The agents that owe their callers a reply, by path, in the order in which they began."""
         self.bounds = Bounds()
         self.cost = 0.0
         """The cost of its model calls, as far as prices are known."""
         self.roles: dict[str, Role] = {}
+        """The models, by role."""
         self.functions: dict[str, ActionSpec] = {}
+        """The functions of all modules, by name."""
         self.all_vouched = True
         """Whether every description of a function that there was comes from a trusted author, or was approved."""
         self.modules: dict[str, Loaded] = {}
         self.catalogues: dict[int, Mapping[str, ActionSpec]] = {}
         """The functions as of each `module` record."""
         self.calibrations: dict[str, Calibration] = {}
+        """How the tokens of a role's model are estimated."""
+
+        # What is allowed, and what was.
         self.grant = Grant.none()
+        """What the session may do."""
         self.policy = Policy()
         self.lockdown = False
+        """Whether a person locked everything down."""
         self.tally = Tally()
+        """How much was done of what a policy counts."""
         self.remembered = Remembered()
+        """Which calls a person allowed from now on."""
         self.denied: set[str] = set()
         """The kinds of calls that a person said no to since their last message, by digest."""
         self.spent: Spent = {}
         """How much was let through by rules for questions that no person was available to answer."""
         self.hosts = Hosts()
+        """The hosts that were allowed, asked about and reached."""
         self.carried = CarriedOut()
+        """What calls carried out of the session."""
         self.packages: set[str] = set()
         """Packages that a person let modules of agents have, each as it was asked for."""
         self.forms: dict[int, FormAsk] = {}
         """Open questions of calls to a person, by record."""
         self.cached: dict[tuple[str, str], Artifact] = {}
         """What calls found out, by module and key, oldest first (`Result.cached`)."""
+
+        # What agents are told and share.
         self.said = UserWords()
+        """What the user wrote."""
         self.standing = Standing()
         """The standing statements, which every agent is told in its first message."""
         self.memory_off: frozenset[MemorySwitch] = frozenset()
@@ -125,18 +143,27 @@ class Tree:
         """The plans that people kept, each by its name and with its parameters. Agents are told of them with the
         documentation of PLAN."""
         self.shared = SharedState()
+        """The labels of what agents share."""
         self.live = LiveFolder()
+        """A live directory that is seen through an overlay, and the changes that wait there."""
+
+        # The session.
         self.session = ""
+        """Its id."""
         self.workspace = "scratch"
+        """What the workspace is: "scratch" for one of the session's own."""
         self.has_memory = True
         """Whether the session was begun with the user's memory."""
         self.layers = False
         """Whether agents of intent 0 may run code in a layer over the files, where one can be (`has_layers`)."""
         self.layout: Layout = "whole"
+        """How what changes from turn to turn is told (`core.context.tail`)."""
         self.stirred: set[str] = set()
         """Plans that received input since the process that runs the session last checked."""
         self.records = 0
+        """The number of the last record."""
         self.closed = False
+        """Whether the last record closed the session."""
         self.epochs = 1
         """The number of epochs in the journal: each host that continues it begins one."""
         self.epoch = 0
@@ -178,13 +205,16 @@ class Tree:
 
     def rest(self, agent: Agent, how: Rest) -> None:
         """Mark an agent as at rest: it owes no reply any more."""
-        agent.active, agent.rest = False, how
+        agent.active = False
+        agent.rest = how
         self.at_work.pop(agent.path, None)
 
     def grant_of(self, path: str) -> Grant:
         """Return what an agent may do: never more than its caller."""
         agent = self.agents[path]
-        return self.grant if agent.caller == "user" else agent.narrowed(self.grant_of(agent.caller))
+        if agent.caller == "user":
+            return self.grant
+        return agent.narrowed(self.grant_of(agent.caller))
 
     def at_stake(self, module: str | None) -> bool:
         """Whether calls of a module can do harm outside the session: to a live directory, through egress or a secret.
@@ -194,12 +224,16 @@ class Tree:
         reaches nothing. A directory that is seen through an overlay is out of every call's reach: changes are rated
         afterwards.
         """
-        loaded = self.modules.get(module or "")
-        reaches = loaded is not None and bool(loaded.egress or loaded.secrets)
-        if loaded is not None and not loaded.whole:
-            reaches = reaches or self.may_reach(loaded.manifest.name)
-        direct = self.workspace != "scratch" and not self.live.overlay
-        return reaches or (module is not None and direct)
+        if module is None:
+            return False
+        writes_directly = self.workspace != "scratch" and not self.live.overlay
+        loaded = self.modules.get(module)
+        if loaded is None or writes_directly:
+            return writes_directly
+
+        if loaded.egress or loaded.secrets:
+            return True
+        return not loaded.whole and self.may_reach(loaded.manifest.name)
 
     @property
     def has_layers(self) -> bool:
@@ -225,26 +259,33 @@ class Tree:
 
     def registry(self, path: str) -> Registry:
         """The actions that exist for an agent."""
-        found = self._registries.get(path)
-        if found is None:
-            agent = self.agents[path]
-            same = agent.caller != "user" and agent.narrowing.patterns is None
-            found = self.registry(agent.caller) if same else self.registry_under(self.grant_of(path))
-            self._registries[path] = found
-        return found
+        registry = self._registries.get(path)
+        if registry is not None:
+            return registry
+
+        agent = self.agents[path]
+        has_its_callers = agent.caller != "user" and agent.narrowing.patterns is None
+        if has_its_callers:
+            registry = self.registry(agent.caller)
+        else:
+            registry = self.registry_under(self.grant_of(path))
+        self._registries[path] = registry
+        return registry
 
     def registry_under(self, grant: Grant) -> Registry:
         """The actions that exist under a grant."""
         contains = grant.scope.contains
-        functions = [spec for spec in self.functions.values() if contains(spec.name)]
-        loaded = self.modules.get("a2a")
-        elsewhere = loaded is not None and loaded.origin == "shipped" and contains("a2a.ask")
+        specs = self._core_actions()
         calls = (CALL.name, CALL_ASYNC.name)
-        own = [spec for spec in self._core_actions() if spec.name in calls or contains(spec.name)]
-        return Registry(
-            [*self._core_actions(), *([CALL_AT] if elsewhere else ()), *functions],
-            documented=[spec for spec in own if spec.documentation],
-        )
+        own = [spec for spec in specs if spec.name in calls or contains(spec.name)]
+        documented = [spec for spec in own if spec.documentation]
+
+        # A CALL can be for an agent elsewhere if the module is there that reaches one.
+        loaded = self.modules.get("a2a")
+        if loaded is not None and loaded.origin == "shipped" and contains("a2a.ask"):
+            specs.append(CALL_AT)
+        specs += [spec for spec in self.functions.values() if contains(spec.name)]
+        return Registry(specs, documented=documented)
 
     def _core_actions(self) -> list[ActionSpec]:
         """The actions of the core that exist by the rules of the journal's format."""
@@ -253,7 +294,7 @@ class Tree:
     def set_modules(self, modules: dict[str, Loaded]) -> None:
         """Set the modules, as the record that is being applied says."""
         self.modules = modules
-        self.functions = {spec.name: spec for one in modules.values() for spec in specs_of(one)}
+        self.functions = {spec.name: spec for module in modules.values() for spec in specs_of(module)}
         self.catalogues[self.records] = self.functions
         self.all_vouched = self.all_vouched and all(spec.vouched for spec in self.functions.values())
         self.forget_registries()
@@ -271,7 +312,9 @@ class Tree:
         """The functions that an agent has had since record `catalogue` (None: has now), in their order of use."""
         if catalogue is None or catalogue == self.catalogue:
             return self.registry(path).functions()
-        scope, functions = self.grant_of(path).scope, self.catalogues.get(catalogue, {})
+
+        scope = self.grant_of(path).scope
+        functions = self.catalogues.get(catalogue, {})
         return in_order_of_use(spec for name, spec in functions.items() if scope.contains(name))
 
     def subtree(self, path: str) -> Iterator[Agent]:
@@ -289,14 +332,13 @@ class Tree:
                 return True
             if agent.caller == "user":
                 return False
-            path = agent.caller
-            caller = self.agents[path]
-            if (
-                caller.plan is not None
-                and caller.plan.holds
-                and any(one.child == agent.path and caller.plan.held(one.node) for one in caller.actions)
-            ):
-                return True
+
+            caller = self.agents[agent.caller]
+            if caller.plan is not None and caller.plan.holds:
+                steps = [pending.node for pending in caller.actions if pending.child == agent.path]
+                if any(map(caller.plan.held, steps)):
+                    return True
+            path = caller.path
 
     def halted(self, agent: Agent, pending: Pending) -> bool:
         """Whether a pause of its agent or of its plan step keeps an action from being carried out."""
@@ -330,7 +372,9 @@ class Tree:
             return agent.answer
         if agent.errand is None:
             return Think()
-        return ChooseWay(agent.errand) if agent.errand.mode == "auto" else Relay()
+        if agent.errand.mode == "auto":
+            return ChooseWay(agent.errand)
+        return Relay()
 
     def state(self, agent: Agent) -> AgentState:
         """Return an agent's state, for people."""
@@ -349,8 +393,8 @@ class Tree:
         """Return token counts over the whole tree."""
         counts = [agent.usage for agent in self.agents.values()]
         return Usage(
-            sum(one.prompt_tokens for one in counts),
-            sum(one.cached_tokens for one in counts),
-            sum(one.completion_tokens for one in counts),
-            any(one.estimated for one in counts),
+            sum(usage.prompt_tokens for usage in counts),
+            sum(usage.cached_tokens for usage in counts),
+            sum(usage.completion_tokens for usage in counts),
+            any(usage.estimated for usage in counts),
         )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from benchmarks.house import __main__ as house
+from benchmarks.house import functions
 
 SOURCE = """class One:
     def two(self) -> int:
@@ -34,3 +36,26 @@ def test_a_commit_is_counted_without_what_nobody_wrote(
     monkeypatch.setattr(house, "ROOT", tmp_path)
     assert house.counted("HEAD", tests=False) == house.Source(files=[4], functions=[1, 2], classes=1)
     assert len(house.counted("HEAD", tests=True).files) == 1
+
+
+_LONG = "def long(x):\n    '''Says something.'''\n" + "    x += 1\n" * 12
+_SHORT = "def short(x):\n" + "    x += 1\n" * 11
+
+
+def test_functions_are_chosen_by_the_seed_alone_and_only_long_ones() -> None:
+    before = {"b.py": _LONG + "\n" + _SHORT, "a.py": "class A:\n" + indent(_LONG, "    ")}
+
+    both = functions.chosen(before, seed=1)
+    assert both == [functions.Place("a.py", "A.long"), functions.Place("b.py", "long")]
+
+    many = {f"{number}.py": _LONG for number in range(50)}
+    assert functions.chosen(many, seed=1) == functions.chosen(dict(reversed(many.items())), seed=1)
+    assert functions.chosen(many, seed=1) != functions.chosen(many, seed=2)
+    assert len(functions.chosen(many, seed=1)) == functions.MOST
+
+
+def test_a_function_is_shown_as_it_is_written_and_one_that_is_gone_is_not() -> None:
+    files = {"a.py": "class A:\n" + indent(_LONG, "    ")}
+    assert functions.source_of(files, functions.Place("a.py", "A.long")) == _LONG.rstrip("\n")
+    assert functions.source_of(files, functions.Place("a.py", "long")) == ""
+    assert functions.source_of(files, functions.Place("b.py", "long")) == ""

@@ -2,222 +2,222 @@
 // Written by docs/reference/journal.py from core/records/; run: python -m docs.reference.journal
 
 /**
- * What a call produced in addition to its result: a file's name and type, and the blob with its content.
+ * What a call produced in addition to its result.
  * @typedef {object} Artifact
- * @property {string} name
- * @property {string} media
- * @property {string} sha256
- * @property {number} size
+ * @property {string} name The name of its file.
+ * @property {string} media Its media type.
+ * @property {string} sha256 The blob with its content.
+ * @property {number} size In bytes.
  *
- * A parameter that was passed by value. `sha256`: its blob, if it is too long to be among the parameters.
+ * A parameter that was passed by value.
  * @typedef {object} AttachedValue
- * @property {string} media
- * @property {number} size
- * @property {string} [sha256]
+ * @property {string} media Its media type.
+ * @property {number} size In bytes.
+ * @property {string} [sha256] Its blob, if it is too long to be among the parameters.
  *
- * Content that is stored next to the journal under its SHA-256. `size`: in bytes.
+ * Content that is stored next to the journal.
  * @typedef {object} Blob
- * @property {string} sha256
- * @property {number} size
+ * @property {string} sha256 Under which it is stored.
+ * @property {number} size In bytes.
  *
- * The bounds of a session (law 9). Each is a setting; a bound that is hit is a reported outcome. Depths and counts are inclusive; times are in seconds; `shown`: characters of a result in a context. All of them are written, because today's defaults may change.
+ * The bounds of a session. Each is a setting; a bound that is hit is a reported outcome. Depths and counts are inclusive. All of them are written, because today's defaults may change.
  * @typedef {object} Bounds
- * @property {number} [depth]
- * @property {number} [agents]
- * @property {number} [turns]
- * @property {number} [tokens]
- * @property {number} [activation]
- * @property {number} [tool]
- * @property {number} [shown]
- * @property {number|null} [reply_tokens]
+ * @property {number} [depth] How deep the tree is.
+ * @property {number} [agents] The agents of the tree.
+ * @property {number} [turns] The turns of an agent between two answers.
+ * @property {number} [tokens] The tokens of all its model calls.
+ * @property {number} [activation] How long an agent works on one message, in seconds.
+ * @property {number} [tool] How long a call runs that states no time of its own, in seconds.
+ * @property {number} [shown] The characters of a result in a context.
+ * @property {number|null} [reply_tokens] The tokens of one reply; None: as many as the model writes.
  * @property {PlanBounds} [plans]
  * @property {number|null} [money] What its model calls may cost, where prices are known. None: no limit.
  *
  * Which calls a person allows from now on: patterns of the function and of arguments.
  * @typedef {object} ClearanceRule
  * @property {string} function
- * @property {Record<string, string>|null} [arguments]
+ * @property {Record<string, string>|null} [arguments] Patterns by the name of an argument; None: any arguments.
  *
- * Why a step of a plan failed, in a model's judgement, and what is done about it: `replace`, `skip` or `give_up`. `failure`: the observed failure. `confidence`: in the cause and the action, from 0 to 1.
+ * Why a step of a plan failed, in a model's judgement, and what is done about it.
  * @typedef {object} Diagnosis
- * @property {string} failure
- * @property {string} cause
+ * @property {string} failure The observed failure.
+ * @property {string} cause Its cause.
  * @property {"replace"|"skip"|"give_up"} action
- * @property {number} confidence
+ * @property {number} confidence In the cause and the action, from 0 to 1.
  *
- * One field of a form. `least`, `most`: bounds of a number's value, of a text's length, or of the number of choices; None: no bound. `choices`: the values; `titles`: the texts shown for them. `default`: the value if nobody changes it; None: no value.
+ * One field of a form.
  * @typedef {object} FormField
- * @property {string} name
+ * @property {string} name Under which its value is returned to the module.
  * @property {"text"|"number"|"integer"|"boolean"|"choice"|"choices"} kind
- * @property {string} [title]
+ * @property {string} [title] What a person reads in place of the name, if there is one.
  * @property {string} [description]
  * @property {boolean} [required]
- * @property {unknown} [default]
- * @property {""|"email"|"uri"|"date"|"date-time"} [format]
- * @property {number|null} [least]
- * @property {number|null} [most]
- * @property {(string)[]} [choices]
- * @property {(string)[]} [titles]
+ * @property {unknown} [default] The value if nobody changes it; None: no value.
+ * @property {""|"email"|"uri"|"date"|"date-time"} [format] What a text must be.
+ * @property {number|null} [least] The least value of a number, length of a text, or number of choices; None: no bound.
+ * @property {number|null} [most] The greatest; None: no bound.
+ * @property {(string)[]} [choices] The values that can be chosen.
+ * @property {(string)[]} [titles] The texts shown for them; empty: the values themselves.
  *
  * A tool of the user's front end that an agent calls. Its result is entered as the form's only field.
  * @typedef {object} FrontEndCall
  * @property {string} name
  * @property {Record<string, unknown>} arguments
  *
- * How much a session may do, and for which user. `allow`: lists of patterns of functions; a function must match at least one pattern of each list. `caps`: the highest impact, by pattern.
+ * How much a session may do, and for which user.
  * @typedef {object} GrantTerms
- * @property {string} scope
- * @property {((string)[])[]} allow
- * @property {Record<string, number>} caps
- * @property {number} intent
+ * @property {string} scope Patterns of the functions that it has.
+ * @property {((string)[])[]} allow Lists of patterns; a function must match at least one pattern of each list.
+ * @property {Record<string, number>} caps The highest impact, by pattern.
+ * @property {number} intent The highest impact of all.
  * @property {string} user
  *
- * Where one recalled memory comes from and how it was found. `id`: session and record. `untrusted`: labels of the outside sources of its text. `contradicts`: ids of memories that contradict it.
+ * Where one recalled memory comes from and how it was found.
  * @typedef {object} MemorySource
- * @property {string} id
+ * @property {string} id Its session and record.
  * @property {"goal"|"preference"|"decision"|"fact"|"lesson"|"result"} kind
- * @property {number} score
- * @property {string} at
+ * @property {number} score How well it fits what was asked; comparable within one answer.
+ * @property {string} at When it was said.
  * @property {string} session
- * @property {string} agent
- * @property {string} why
- * @property {(string)[]} [untrusted]
- * @property {(string)[]} [contradicts]
+ * @property {string} agent The agent that said it.
+ * @property {string} why How it was found, for people.
+ * @property {(string)[]} [untrusted] The labels of the outside sources of its text.
+ * @property {(string)[]} [contradicts] The ids of memories that contradict it.
  *
- * The state that a module entered. `offers`: functions that it offers now, if they differ from its manifest's.
+ * The state that a module entered.
  * @typedef {object} ModuleState
  * @property {string} name
- * @property {(string)[]} [offers]
- * @property {string} [note]
+ * @property {(string)[]} [offers] The functions that it offers now, if they differ from its manifest's.
+ * @property {string} [note] A sentence of the module about it.
  *
  * The static prompt that comes with a model.
  * @typedef {object} OwnPrompt
  * @property {string} system
  * @property {(PromptExample)[]} examples
  *
- * One path that differs from a live directory: what was there, and what is in the overlay now. `conflict`: somebody changed it in the directory in the meantime.
+ * One path that differs from a live directory.
  * @typedef {object} PathChange
  * @property {string} path
  * @property {"add"|"modify"|"delete"} kind
- * @property {PathState|null} [was]
- * @property {PathState|null} [now]
- * @property {boolean} [conflict]
+ * @property {PathState|null} [was] What was there.
+ * @property {PathState|null} [now] What is in the overlay now.
+ * @property {boolean} [conflict] Whether somebody changed it in the directory in the meantime.
  *
- * The outcome for one path, and the reason, for people.
+ * What came of the change of one path.
  * @typedef {object} PathOutcome
  * @property {string} path
  * @property {"applied"|"conflict"|"failed"} outcome
- * @property {string} why
+ * @property {string} why The reason, for people.
  *
- * What is at one path of a directory: a type and permission bits; for a file also its size and content digest. `content`: the SHA-256 of a file's content. A user's file is not a blob, so the field is not called `sha256`. `target`: of a link, or which special file it is.
+ * What is at one path of a directory.
  * @typedef {object} PathState
  * @property {"file"|"folder"|"link"|"other"} type
- * @property {number} mode
- * @property {number} [size]
- * @property {string} [content]
- * @property {string} [target]
+ * @property {number} mode Its permission bits.
+ * @property {number} [size] Of a file, in bytes.
+ * @property {string} [content] The SHA-256 of a file's content. A user's file is not a blob, so the field is not called `sha256`.
+ * @property {string} [target] Of a link, or which special file it is.
  *
- * The bounds and thresholds of the plans of a session. Each is a setting in `[plans]`, which explains its origin. `calls`: model calls about one plan. `seconds`: elapsed time. `confidence`: the least confidence at which an analysis is accepted. `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual ones. `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`: thresholds of a profile's risk and trust. `trust_penalties`: for a step that failed, returned nothing, returned next to nothing, was branched, was recovered, and for a condition that was met. `report`: modes that judge end with a report in words. `rates`: of the calls that steps make, by the name of a module or function.
+ * The bounds and thresholds of the plans of a session. Each is a setting in `[plans]`, which explains its origin.
  * @typedef {object} PlanBounds
- * @property {number} [concurrency]
- * @property {number} [nodes]
- * @property {number} [calls]
- * @property {number} [patches]
- * @property {number} [replans]
- * @property {number} [seconds]
- * @property {number} [confidence]
- * @property {string} [planner]
- * @property {string} [judge]
- * @property {string} [patcher]
- * @property {string} [reporter]
- * @property {(number)[]} [risk_weights]
- * @property {number} [guarded_from]
- * @property {number} [repair_from]
- * @property {number} [trust_below]
- * @property {(number)[]} [trust_penalties]
- * @property {boolean} [report]
- * @property {Record<string, RateTerms>|null} [rates]
+ * @property {number} [concurrency] Steps that run at the same time.
+ * @property {number} [nodes] Steps over all versions of a plan.
+ * @property {number} [calls] The calls to models about one plan.
+ * @property {number} [patches] How many failed steps may be replaced.
+ * @property {number} [replans] How often a plan may be rewritten.
+ * @property {number} [seconds] How long a plan runs, without pauses.
+ * @property {number} [confidence] The least confidence at which an analysis is accepted.
+ * @property {string} [planner] The role of the model that writes plans; as of the next three, empty: the usual one.
+ * @property {string} [judge] The role of the model that judges what came of a plan.
+ * @property {string} [patcher] The role of the model that changes plans.
+ * @property {string} [reporter] The role of the model that reports on plans.
+ * @property {(number)[]} [risk_weights] Of schema, planning, method, scale and history, in a profile's risk.
+ * @property {number} [guarded_from] From this risk on, a profile's branches apply.
+ * @property {number} [repair_from] From this risk on, a profile is eligible for repair.
+ * @property {number} [trust_below] Below this trust, a profile is repaired.
+ * @property {(number)[]} [trust_penalties] For a step that failed, returned nothing, returned next to nothing, was branched, was recovered, and for a condition that was met.
+ * @property {boolean} [report] Whether modes that judge end with a report in words.
+ * @property {Record<string, RateTerms>|null} [rates] Of the calls that steps make, by the name of a module or function.
  * @property {number} [recoveries] How often one step may be tried again by the recovery rules of a profile.
  * @property {number} [agent_seconds] The time of an agent step that states none.
  * @property {number} [rounds] The most analyses of a plan in the mode `analyze`, if its author says no number.
  *
- * How a plan is run. `thinks`: whether models may be asked about it. `chosen`: why this mode was chosen, if the core chose it. `first`: the plan is written and then waits for a person.
+ * How a plan is run.
  * @typedef {object} PlanTerms
  * @property {string} mode
- * @property {Record<string, string|number>} options
- * @property {boolean} [thinks]
- * @property {string} [chosen]
- * @property {boolean} [first]
+ * @property {Record<string, string|number>} options The options of the mode.
+ * @property {boolean} [thinks] Whether models may be asked about it.
+ * @property {string} [chosen] Why this mode was chosen, if the core chose it.
+ * @property {boolean} [first] Whether the plan is written and then waits for a person.
  *
- * What a million tokens of a model cost: newly read, read from a cache, and written.
+ * What a million tokens of a model cost.
  * @typedef {object} PriceTerms
- * @property {number} prompt
- * @property {number} cached
- * @property {number} completion
+ * @property {number} prompt If they are newly read.
+ * @property {number} cached If they are read from a cache.
+ * @property {number} completion If they are written.
  *
  * One message of the examples in a static prompt.
  * @typedef {object} PromptExample
  * @property {"user"|"assistant"} role
  * @property {string} content
  *
- * How many calls per second are allowed, and how many at once after a period without calls.
+ * How many calls are allowed in a time.
  * @typedef {object} RateTerms
  * @property {number} per_second
- * @property {number} [burst]
+ * @property {number} [burst] How many at once, after a period without calls.
  *
- * The model of one role: its name, its window in tokens, the digest of its static prompt, and the media it takes. `static`: the prompt itself, if it is not the standard one. `price`: the price of its tokens, if it is known.
+ * The model of one role.
  * @typedef {object} RoleTerms
- * @property {string} model
- * @property {number} context
- * @property {string} prompt
- * @property {("image"|"audio")[]} [takes]
- * @property {OwnPrompt|null} [static]
- * @property {PriceTerms|null} [price]
+ * @property {string} model Its name.
+ * @property {number} context Its window, in tokens.
+ * @property {string} prompt The digest of its static prompt.
+ * @property {("image"|"audio")[]} [takes] The media that it reads.
+ * @property {OwnPrompt|null} [static] The prompt itself, if it is not the standard one.
+ * @property {PriceTerms|null} [price] The price of its tokens, if it is known.
  *
- * The facts about the world that an agent is shown in one turn. `now`: to the minute, UTC. `running`: children at work. `tokens_left`: of the agent's budget, once few are left. `catalogue`: the record that last changed the functions that its context names, if it names any. `files`: set if there is something to report about them.
+ * The facts about the world that an agent is shown in one turn.
  * @typedef {object} Seen
- * @property {string} now
- * @property {string} [directory]
- * @property {(string)[]} [running]
- * @property {number|null} [tokens_left]
- * @property {number|null} [catalogue]
- * @property {SeenFiles|null} [files]
+ * @property {string} now The time to the minute, in UTC.
+ * @property {string} [directory] Where its commands run, if that is not the workspace.
+ * @property {(string)[]} [running] The children at work.
+ * @property {number|null} [tokens_left] Of the agent's budget, once few are left.
+ * @property {number|null} [catalogue] The record that last changed the functions that its context names, if it names any.
+ * @property {SeenFiles|null} [files] None: there is nothing to report about files.
  *
- * A file of the workspace. `path`: as in a `FileChange`, relative to the workspace; `size`: in bytes.
+ * A file of the workspace.
  * @typedef {object} SeenFile
- * @property {string} path
- * @property {number} size
+ * @property {string} path Relative to the workspace, as in a `FileChange`.
+ * @property {number} size In bytes.
  *
- * What an agent is told about the workspace's files. `new`: files that are new or changed since it was last told, newest first. `more`: how many of these are not named. `gone`: paths that no longer exist; `more_gone`: how many of these are not named.
+ * What an agent is told about the workspace's files.
  * @typedef {object} SeenFiles
- * @property {(SeenFile)[]} [new]
- * @property {number} [more]
- * @property {(string)[]} [gone]
- * @property {number} [more_gone]
+ * @property {(SeenFile)[]} [new] Files that are new or changed since it was last told, newest first.
+ * @property {number} [more] How many of these are not named.
+ * @property {(string)[]} [gone] Paths that no longer exist.
+ * @property {number} [more_gone] How many of these are not named.
  *
- * A file of the skill. `differs`: for a changed file, a unified diff from the existing skill of that name.
+ * A file of the skill.
  * @typedef {object} SkillFile
  * @property {string} path
  * @property {string} text
  * @property {"new"|"changed"|"same"} [change]
- * @property {string} [differs]
+ * @property {string} [differs] For a changed file, a unified diff from the existing skill of that name.
  *
- * A skill as it was when it was offered. `module`: its name in the catalogue. `gone`: files of the skill that it would replace and that it does not have. `read`: the outside sources that its agent had read and that its files were made from.
+ * A skill as it was when it was offered.
  * @typedef {object} SkillOffer
  * @property {string} name
  * @property {string} description
- * @property {string} module
+ * @property {string} module Its name in the catalogue.
  * @property {(SkillFile)[]} files
- * @property {boolean} [replaces]
- * @property {(string)[]} [gone]
- * @property {(string)[]} [read]
+ * @property {boolean} [replaces] Whether there is a skill of that name.
+ * @property {(string)[]} [gone] Files of the skill that it would replace and that it does not have.
+ * @property {(string)[]} [read] The outside sources that its agent had read and that its files were made from.
  *
- * Tokens that one answer of a model took. `estimated`: its endpoint reported none, so characters were counted.
+ * Tokens that one answer of a model took.
  * @typedef {object} Tokens
- * @property {number} prompt
- * @property {number} cached
- * @property {number} completion
- * @property {boolean} [estimated]
+ * @property {number} prompt The tokens that were read, with those from a cache.
+ * @property {number} cached Those of them that came from a cache.
+ * @property {number} completion The tokens that were written.
+ * @property {boolean} [estimated] Whether the endpoint reported none, so that characters were counted.
  *
  * How the work on a goal ended.
  * @typedef {object} Verdict
@@ -228,11 +228,11 @@
  * @property {(string)[]} [unchecked] Steps that changed something and whose results nothing but the absence of an error speaks for.
  * @property {"judge"|"person"|"steps"|"check"|"bound"|"nobody"} [by]
  *
- * A period in which an agent waited for its model's endpoint, in milliseconds, and the reason, for people.
+ * A period in which an agent waited for its model's endpoint.
  * @typedef {object} Wait
  * @property {"limited"|"retrying"|"stalled"|"slot"} state
- * @property {string} why
- * @property {number} ms
+ * @property {string} why The reason, for people.
+ * @property {number} ms How long, in milliseconds.
  *
  * The user says something to the root.
  * @typedef {object} SayRecord
