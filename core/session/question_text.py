@@ -239,7 +239,7 @@ def _schema(field: FormField) -> JSON:
     )
     for key, bound in ((least, field.least), (most, field.most)):
         if bound is not None:
-            found[key] = int(bound) if bound.is_integer() else bound
+            found[key] = int(bound) if float(bound).is_integer() else bound
     match field.kind:
         case "choice":
             return {"type": "string", **_choices(field, "oneOf"), **found}

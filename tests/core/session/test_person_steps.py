@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from iact.core.records.form_values import FormField
 from iact.core.records.forms import FormAsk
 from iact.core.session.monitor import Authorities
+from iact.core.session.question_text import schema_of
 from iact.core.session.replay import replay
 from iact.core.session.session import Session
 from iact.core.tree.plan_run import PlanRun
@@ -200,3 +202,11 @@ def test_a_paused_plan_hands_nothing_to_the_person(tmp_path: Path) -> None:
     assert changes(session.records())[-1] == ("file", "executed")
     assert session.state.agents["/"].table["sign"].text() == "Done."
     replay(session.journal, verify=True)
+
+
+def test_the_fields_of_a_persons_step_have_a_schema() -> None:
+    """Programs are sent it, on Python 3.11 too, where whole numbers can't be asked whether they are whole."""
+    schema = schema_of((FormField(name="answer", kind="text", title="What came of it", most=10_000),))
+    assert schema["properties"] == {
+        "answer": {"type": "string", "title": "What came of it", "maxLength": 10_000}
+    }
