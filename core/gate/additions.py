@@ -61,8 +61,8 @@ def _make_and_native() -> Sequence[ActingKind]:
         ActingKind(
             "make-part",
             "make",
-            "`make` runs this file if a Makefile includes files of this ending.",
-            names=("*.mk", "*.mak"),
+            "`make` runs this file if a Makefile includes files of this name or ending.",
+            names=("*.mk", "*.mak", "*.d", "*.dep", "kbuild", "kconfig"),
             shown=True,
         ),
         ActingKind(
@@ -83,8 +83,42 @@ def _make_and_native() -> Sequence[ActingKind]:
             "ctest",
             "ctest",
             "`ctest` runs the commands that this file names as tests.",
-            names=("ctesttestfile.cmake", "ctestcustom.cmake"),
+            names=("ctesttestfile.cmake", "ctestcustom.cmake", "ctestconfig.cmake", "dartconfiguration.tcl"),
             shown=True,
+        ),
+        ActingKind(
+            "cmake-part",
+            "cmake",
+            "`cmake` runs this file: one named `PreLoad.cmake` by itself, others where it looks for them.",
+            names=("*.cmake",),
+            shown=True,
+        ),
+        ActingKind(
+            "autotools",
+            "autoconf, automake, configure",
+            "`autoreconf` and `configure` run this file, or make from it what they run.",
+            names=(
+                "configure",
+                "configure.ac",
+                "configure.in",
+                "makefile.am",
+                "makefile.in",
+                "*.m4",
+                "config.site",
+            ),
+        ),
+        ActingKind(
+            "native-packages",
+            "conan, vcpkg",
+            "`conan` and `vcpkg` run this file, or install what it names.",
+            names=("conanfile.*", "vcpkg.json", "vcpkg-configuration.json"),
+        ),
+        ActingKind(
+            "packagings",
+            "makepkg, rpmbuild, PyInstaller, snapcraft",
+            "A tool that makes packages runs the commands in this file.",
+            names=("pkgbuild", "apkbuild", "*.spec", "*.ebuild", "snapcraft.y*ml", "apprun"),
+            paths=("snap/hooks/*",),
         ),
         ActingKind(
             "ninja", "ninja", "`ninja` runs the commands in this file.", names=("build.ninja",), shown=True
@@ -112,19 +146,38 @@ def _make_and_native() -> Sequence[ActingKind]:
             "scons",
             "scons",
             "`scons` runs this file as a program.",
-            names=("sconstruct", "sconscript", "wscript"),
+            names=("sconstruct", "sconscript", "wscript*", "premake5.lua", "xmake.lua"),
         ),
         ActingKind(
             "task-runner",
             "just, task, tilt, foreman",
             "Task runners (`just`, `task`, `tilt`, `foreman`) run the commands in this file.",
-            names=("justfile", "taskfile.y*ml", "tiltfile", "procfile*", "earthfile", "magefile.go"),
+            names=(
+                "justfile",
+                ".justfile",
+                "taskfile.y*ml",
+                "tiltfile",
+                "procfile*",
+                "earthfile",
+                "magefile.go",
+                "makefile.toml",
+                "pants.toml",
+                "pants",
+            ),
         ),
         ActingKind(
             "nix",
             "nix",
             "`nix` builds and runs what this file says.",
-            names=("flake.nix", "shell.nix", "default.nix"),
+            names=(
+                "flake.nix",
+                "flake.lock",
+                "shell.nix",
+                "default.nix",
+                "devenv.nix",
+                "guix.scm",
+                "manifest.scm",
+            ),
         ),
     )
 
@@ -193,7 +246,35 @@ def _rust_java_go() -> Sequence[ActingKind]:
             "`gradle` runs this file, or takes settings from it.",
             names=("*.gradle", "*.gradle.kts", "gradle.properties", "gradle-wrapper.properties"),
         ),
-        ActingKind("ant", "ant", "`ant` runs this file.", names=("build.xml", "ivy.xml", "build.sbt")),
+        ActingKind(
+            "ant",
+            "ant, sbt, mill",
+            "`ant`, `sbt` and `mill` run this file.",
+            names=("build.xml", "ivy.xml", "build.sbt", "build.sc"),
+            paths=("project/*.sbt", "project/*.scala", "project/build.properties"),
+        ),
+        ActingKind(
+            "java-wrappers",
+            "sh",
+            "You start this file in place of `gradle` or `mvn`.",
+            names=("gradlew", "mvnw"),
+        ),
+        ActingKind(
+            "java-parts",
+            "java",
+            "`java` loads this file by its name, or takes classes to start and settings from it.",
+            names=(
+                "*.class",
+                "*.jar",
+                "module-info.java",
+                "log4j*.xml",
+                "log4j*.properties",
+                "logback*.xml",
+                "application*.properties",
+                "application*.y*ml",
+            ),
+            paths=("meta-inf/services/*",),
+        ),
         ActingKind(
             "go",
             "go",
@@ -319,6 +400,14 @@ def _python() -> Sequence[ActingKind]:
             shown=True,
         ),
         ActingKind(
+            "python-metadata",
+            "pytest, pip and others",
+            "`pytest` and other programs load the plugins that this file names.",
+            names=("*.egg-link", "python*._pth"),
+            folders=("*.egg-info", "*.dist-info", "site-packages", "dist-packages"),
+            shown=True,
+        ),
+        ActingKind(
             "mypy",
             "mypy",
             "`mypy` runs the plugins that this file names.",
@@ -349,9 +438,10 @@ def _python() -> Sequence[ActingKind]:
         ),
         ActingKind(
             "python-locks",
-            "poetry, uv, pipenv",
-            "`poetry`, `uv` and `pipenv` install what this file names, from where it says.",
-            names=("poetry.lock", "poetry.toml", "uv.lock", "uv.toml", "pipfile", "pipfile.lock", "pdm.lock"),
+            "pip, poetry, uv, pipenv, conda",
+            "`pip`, `poetry`, `uv`, `pipenv` or `conda` install what this file names, from where it says.",
+            names=("poetry.lock", "poetry.toml", "uv.lock", "uv.toml", "pipfile", "pipfile.lock", "pdm.lock",
+                   "requirements*.txt", "constraints*.txt", "environment.y*ml", "pixi.toml", "pixi.lock"),
         ),
         ActingKind(
             "pyvenv", "python", "Python takes its own programs from where this file says.", names=("pyvenv.cfg",)
@@ -389,8 +479,18 @@ def _python() -> Sequence[ActingKind]:
             "A server of Python programs (`gunicorn`, `flask`, `celery`, `jupyter`) runs this file.",
             names=(
                 "gunicorn.conf.py", "wsgi.py", "asgi.py", "app.py", "celeryconfig.py", "jupyter_*config.py",
-                "ipython_config.py", "manage.py",
+                "ipython_config.py", "manage.py", "local_settings.py", "settings_local.py", "localsettings.py",
             ),
+        ),
+        ActingKind(
+            "migrations",
+            "alembic, django, rails, flyway",
+            "The next migration runs this file, and `alembic` runs it to list what there is.",
+            paths=(
+                "migrations/*.py", "migrations/*.sql", "migrations/*.*js", "migrations/*.ts", "versions/*.py",
+                "alembic/*.py", "db/migrate/*.rb", "db/migration/*.sql",
+            ),
+            shown=True,
         ),
         ActingKind(
             "python-version",
@@ -440,6 +540,9 @@ def _node_and_web() -> Sequence[ActingKind]:
             "node",
             "`node --test` and other test programs find this file and run it.",
             names=("*.test.*", "*-test.*js", "*_test.*js", "test-*.*js", "test.*js", "*.spec.*"),
+            paths=(
+                "test/*.*js", "test/*.js", "test/*.ts", "test/*/*.js", "test/*/*.*js", "spec/*.js", "cypress/*/*.*",
+            ),
             folders=("__tests__", "__mocks__"),
             shown=True,
         ),
@@ -450,7 +553,9 @@ def _node_and_web() -> Sequence[ActingKind]:
             names=(
                 "*.config.js", "*.config.cjs", "*.config.mjs", "*.config.ts", "*.config.mts", "*.config.cts",
                 "gulpfile.*", "gruntfile.*", "jakefile*", "karma.conf.*", "metro.config.*", "lerna.json", "nx.json",
-                "turbo.json", "angular.json", "bunfig.toml", "tsconfig*.json", "jsconfig.json",
+                "turbo.json", "angular.json", "bunfig.toml", "tsconfig*.json", "jsconfig.json", "project.json",
+                "workspace.json", "nodemon.json", "pm2.json", "app.json", "*.workspace.ts", "ng-package.json",
+                "tslint.json",
             ),
         ),
         ActingKind(
@@ -462,7 +567,8 @@ def _node_and_web() -> Sequence[ActingKind]:
         ),
         ActingKind(
             "php", "composer, php", "`composer` and `phpunit` run what this file names.",
-            names=("composer.json", "composer.lock", "phpunit.xml*", ".htaccess", ".user.ini", "web.config"),
+            names=("composer.json", "composer.lock", "phpunit.xml*", ".htaccess", ".user.ini", "web.config", "artisan",
+                   "php.ini", "phpstan.neon*", "psalm.xml*", "rector.php"),
         ),
         ActingKind(
             "perl-tests",
@@ -480,8 +586,41 @@ def _node_and_web() -> Sequence[ActingKind]:
             "`rake`, `bundle` and other Ruby programs run this file.",
             names=(
                 "rakefile*", "*.rake", "gemfile*", "gems.rb", "*.gemspec", "config.ru", "guardfile", "podfile",
-                "fastfile", "brewfile", "dangerfile", "capfile", "*_spec.rb", "spec_helper.rb",
+                "fastfile", "brewfile", "dangerfile", "capfile", "*_spec.rb", "spec_helper.rb", "berksfile", "thorfile",
+                "puppetfile", "steepfile", "appfile", "matchfile", "snapfile", "gymfile",
             ),
+            paths=("config/initializers/*.rb", "lib/tasks/*.rake"),
+        ),
+        ActingKind(
+            "other-tests",
+            "rake, phpunit, mix, mvn, dotnet, behave, cucumber",
+            "Test programs find this file by its name or its folder, and run it.",
+            names=(
+                "*_test.rb", "test_*.rb", "*test.php", "*_test.exs", "test_helper.exs", "*test.java", "*tests.java",
+                "*tests.cs", "*test.cs", "*_spec.lua", "*_test.dart", "*.feature",
+            ),
+            paths=("features/*.py", "features/steps/*.py", "features/*/*.rb"),
+        ),
+        ActingKind(
+            "tex",
+            "latex",
+            "`latex` takes this file instead of its own of that name.",
+            names=("*.cls", "*.sty", "*.bst", "*.ltx", "*.fd", "*latexmkrc"),
+        ),
+        ActingKind(
+            "sites",
+            "jekyll, mdbook, hugo",
+            "A tool that makes sites runs the programs and plugins that this file names.",
+            names=("_config.y*ml", "book.toml", "hugo.*", "antora*.y*ml"),
+            folders=("_plugins",),
+        ),
+        ActingKind(
+            "workflows",
+            "snakemake, nextflow, dvc, dbt, airflow",
+            "A tool that runs workflows runs the steps in this file.",
+            names=("snakefile*", "nextflow.config", "main.nf", "dvc.yaml", "mlproject", "dbt_project.yml",
+                   "profiles.yml", "airflow.cfg", "prefect.yaml", "dagster.yaml"),
+            paths=("dags/*.py",),
         ),
         ActingKind(
             "other-languages",
@@ -490,7 +629,9 @@ def _node_and_web() -> Sequence[ActingKind]:
             names=(
                 "mix.exs", "package.swift", "*.csproj", "*.fsproj", "*.vbproj", "directory.build.*", "*.sln",
                 "nuget.config", "stack.yaml", "*.cabal", "cabal.project", "rebar.config", "build.zig", "dune",
-                "pubspec.yaml", "project.clj", "latexmkrc", "doxyfile",
+                "pubspec.yaml", "project.clj", "doxyfile", "dune-project", "*.opam", "esy.json", "shard.yml", "elm.json",
+                "deps.edn", "bb.edn", "shadow-cljs.edn", "*.targets", "*.props", "global.json", "rprofile.site",
+                "renv.lock", "startup.jl", "pkgindex.tcl", "tclindex",
             ),
         ),
     )  # fmt: skip
@@ -587,7 +728,8 @@ def _shells_and_editors() -> Sequence[ActingKind]:
             "direnv",
             "direnv",
             "`direnv` runs this file when you enter the folder, once you have allowed it.",
-            names=(".envrc", "mise.toml", ".mise.toml", ".tool-versions", ".nvmrc", ".node-version", ".ruby-version"),
+            names=(".envrc", "mise.toml", ".mise.toml", ".tool-versions", ".nvmrc", ".node-version", ".ruby-version",
+                   "devbox.json", "devcontainer.json", "rtx.toml"),
         ),
         ActingKind(
             "environment",
@@ -640,7 +782,9 @@ def _shells_and_editors() -> Sequence[ActingKind]:
             "coding agents",
             "Coding agents take this file as instructions.",
             names=("agents.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules",
-                   ".clinerules", ".mcp.json", "mcp.json", "skill.md"),
+                   ".clinerules", ".mcp.json", "mcp.json", "skill.md", "agent.md", "copilot-instructions.md", "warp.md",
+                   "qwen.md", "crush.md", "crush.json", "opencode.json*", "*.instructions.md", "*.prompt.md", "*.mdc",
+                   "llms*.txt"),
             folders=(".claude", ".codex", ".agents", ".gemini"),
         ),
     )  # fmt: skip
@@ -665,7 +809,7 @@ def _home_and_system() -> Sequence[ActingKind]:
             "ssh",
             "ssh",
             "`ssh` lets in everybody with a key named here, and runs what its configuration names.",
-            names=("authorized_keys", "authorized_keys2"),
+            names=("authorized_keys", "authorized_keys2", "known_hosts", "ssh_config"),
             folders=(".ssh",),
         ),
         ActingKind(
@@ -685,21 +829,31 @@ def _home_and_system() -> Sequence[ActingKind]:
             "Windows",
             "Windows runs this file when it is opened, or instead of a program of its name.",
             names=("*.exe", "*.com", "*.bat", "*.cmd", "*.ps1", "*.psm1", "*.vbs", "*.scr", "*.msi", "*.lnk", "*.url",
-                   "*.scf", "autorun.inf", "desktop.ini", "*.hta", "*.reg"),
+                   "*.scf", "autorun.inf", "desktop.ini", "*.hta", "*.reg", "*.pif", "*.cpl", "*.jse", "*.vbe", "*.wsf",
+                   "*.wsh", "*.chm", "*.inf", "*.library-ms", "*.search-ms"),
         ),
         ActingKind(
             "desktop",
             "desktops",
             "A desktop starts what this file names when it is opened.",
-            names=("*.desktop", "*.appimage", "*.command", "*.workflow", "*.plist", "*.webloc"),
-            folders=("*.app", "autostart"),
+            names=("*.desktop", "*.appimage", "*.command", "*.workflow", "*.plist", "*.webloc", "*.inetloc", "*.fileloc",
+                   "*.terminal", "*.mobileconfig", "*.scpt", "*.jnlp"),
+            folders=("*.app", "*.workflow", "autostart"),
         ),
         ActingKind(
             "services",
             "systemd, cron",
             "The system starts what this file names, if it lies where services are kept.",
-            names=("*.service", "*.timer", "*.socket", "*.path", "*.mount", "*.target", "crontab"),
-            folders=("cron.d", "cron.daily", "cron.hourly", "init.d", "systemd"),
+            names=("*.service", "*.timer", "*.socket", "*.path", "*.mount", "*.target", "crontab", "anacrontab",
+                   "rc.local"),
+            folders=("cron.d", "cron.daily", "cron.hourly", "cron.weekly", "cron.monthly", "init.d", "systemd",
+                     "profile.d", "rules.d", "sudoers.d", "modprobe.d", "logrotate.d"),
+        ),
+        ActingKind(
+            "servers",
+            "caddy, supervisord, traefik, prometheus",
+            "A server takes its settings from this file when it is started in this folder.",
+            names=("caddyfile", "supervisord.conf", "traefik.y*ml", "traefik.toml", "prometheus.y*ml"),
         ),
     )  # fmt: skip
 
@@ -719,6 +873,7 @@ def _containers_and_clouds() -> Sequence[ActingKind]:
             "docker compose",
             "`docker compose` starts what this file names, and adds an override file by itself.",
             names=("compose.y*ml", "compose.override.y*ml", "docker-compose*.y*ml"),
+            folders=("docker-entrypoint-initdb.d", "docker-entrypoint.d"),
         ),
         ActingKind(
             "terraform",
@@ -747,7 +902,10 @@ def _containers_and_clouds() -> Sequence[ActingKind]:
             "helm, ansible, vagrant, pulumi and others",
             "A tool that sets up machines runs what this file names.",
             names=("chart.y*ml", "skaffold.y*ml", "ansible.cfg", "vagrantfile", "pulumi*.y*ml", "cdk.json",
-                   "serverless.y*ml", "samconfig.toml", "app.y*ml", "helmfile.y*ml"),
+                   "serverless.y*ml", "samconfig.toml", "app.y*ml", "helmfile.y*ml", "garden.y*ml", "okteto.y*ml",
+                   "devspace.y*ml"),
+            paths=("tasks/*.y*ml", "handlers/*.y*ml", "templates/*.y*ml", "library/*.py"),
+            folders=("group_vars", "host_vars", "*_plugins"),
         ),
     )  # fmt: skip
 
