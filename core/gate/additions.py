@@ -629,7 +629,7 @@ def _node_and_web() -> Sequence[ActingKind]:
             names=(
                 "mix.exs", "package.swift", "*.csproj", "*.fsproj", "*.vbproj", "directory.build.*", "*.sln",
                 "nuget.config", "stack.yaml", "*.cabal", "cabal.project", "rebar.config", "build.zig", "dune",
-                "pubspec.yaml", "project.clj", "doxyfile", "dune-project", "*.opam", "esy.json", "shard.yml", "elm.json",
+                "pubspec.yaml", "project.clj", "doxyfile", "dune-project", "*.opam", "shard.yml", "elm.json",
                 "deps.edn", "bb.edn", "shadow-cljs.edn", "*.targets", "*.props", "global.json", "rprofile.site",
                 "renv.lock", "startup.jl", "pkgindex.tcl", "tclindex",
             ),
