@@ -30,6 +30,18 @@ _ADDRESSES: Final[Mapping[str, str]] = {
 }
 """Functions of shipped modules that go to an address: the parameter that names it."""
 
+_BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
+    "git.clone": ("branch", "depth"),
+    "web.search": ("language", "page"),
+}
+"""What else such a function sends: parameters beside the address or the words."""
+
+_USUAL: Final = frozenset({"main", "master", "trunk", "develop", "HEAD"})
+"""Names of branches that say nothing."""
+_FEW: Final = 100
+"""A number up to this one says nothing: a page of results, a depth."""
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2}(-[A-Za-z]{2})?")
+
 _SEARCH: Final = "web.search"
 _FORM: Final = "browser.fill"
 
@@ -74,11 +86,12 @@ def sending_of(function: str, arguments: Mapping[str, JSON], *, page: str) -> Se
     if function in _ADDRESSES:
         address = arguments.get(_ADDRESSES[function])
         if isinstance(address, str) and address:
-            return Sending(host_of(address) or "", "address", (address,))
+            return Sending(host_of(address) or "", "address", (address, *_beside(function, arguments)))
         return None
 
     if function == _SEARCH:
-        return Sending("the search server", "query", _texts(arguments, ("query",)))
+        words = _texts(arguments, ("query",))
+        return Sending("the search server", "query", (*words, *_beside(function, arguments)))
     if function == _FORM:
         return Sending(page, "form", _texts(arguments, ("value",)))
     return None
@@ -87,6 +100,20 @@ def sending_of(function: str, arguments: Mapping[str, JSON], *, page: str) -> Se
 def _texts(arguments: Mapping[str, JSON], names: Iterable[str]) -> tuple[str, ...]:
     found = (arguments.get(name) for name in names)
     return tuple(text for text in found if isinstance(text, str))
+
+
+def _beside(function: str, arguments: Mapping[str, JSON]) -> tuple[str, ...]:
+    """What a function sends beside its address or its words, without what says nothing."""
+    found = []
+    for name in _BESIDE.get(function, ()):
+        match arguments.get(name):
+            case bool() | None:
+                continue
+            case int() | float() as number if abs(number) > _FEW or number != int(number):
+                found.append(str(number))
+            case str() as text if text and text not in _USUAL and not _LANGUAGE.fullmatch(text):
+                found.append(text)
+    return tuple(found)
 
 
 def bare_host(address: str) -> str:
