@@ -187,6 +187,15 @@ class Remembered:
             case None:
                 return self
 
+    def without(self, module: str) -> Remembered:
+        """Return a copy without what was said about calls of a module, because it is another one now."""
+        return Remembered(
+            frozenset(call for call in self.calls if _module_of(call.function) != module),
+            frozenset(
+                rule for rule in self.rules if not fnmatch.fnmatchcase(module, _module_of(rule.function))
+            ),
+        )
+
     def allow(self, request: ClearanceRequest) -> Answer | None:
         """Return a remembered yes that covers this call, or None."""
         question = request.question
@@ -200,6 +209,11 @@ class Remembered:
             if rule.user == request.user and question.impact <= rule.impact and _fits(rule, request):
                 return Answer(True, f"A person made a rule for {rule.function} before.")
         return None
+
+
+def _module_of(function: str) -> str:
+    """The module that a function's name, or a pattern of such names, begins with."""
+    return function.partition(".")[0]
 
 
 def _fits(rule: RememberedRule, request: ClearanceRequest) -> bool:

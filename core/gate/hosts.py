@@ -126,6 +126,10 @@ class Hosts:
     reached: set[tuple[str, str, int, HostOrigin]] = field(default_factory=set)
     let_go: set[tuple[str, str, int]] = field(default_factory=set)
     """Connections over which a person lets a module send what isn't public."""
+    outdated: frozenset[Rule] = frozenset()
+    """Rules of `always` and `session` that a person made for another version of the module."""
+    answered: frozenset[Rule] = frozenset()
+    """Rules that a person gave in this session, when the version of the module that is there now wanted to connect."""
     kept_back: set[tuple[str, str, int]] = field(default_factory=set)
     """Connections over which a person, since their last message, does not."""
 

@@ -884,7 +884,8 @@ class Session:
     def hosts(self) -> list[HostRow]:
         """Every host that a module may reach without a question, and who allowed it: policy, always or session."""
         tree = self._live.tree
-        return hosts_json(tree.policy.egress, tree.hosts.always, tree.hosts.session)
+        hosts = tree.hosts
+        return hosts_json(tree.policy.egress, hosts.always - hosts.outdated, hosts.session - hosts.outdated)
 
     def reading(self, path: str) -> tuple[frozenset[str], str]:
         """What an agent has read, by its labels, and the digest that a yes to trust all of it sends back.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from iact.core.gate.hosts import ANY, HostQuestion, allows, covers, rules_of
 from iact.core.records.control import AllowHosts
-from iact.core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach
+from iact.core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach, rule_of
 from iact.core.records.record import Record
-from iact.core.tree import reached
+from iact.core.tree import earlier_version, reached
 from iact.core.tree.carried import NOTHING_CARRIED, CarryingConnection, connection_carries
 from iact.core.tree.expectations import expect
 from iact.core.tree.host_callers import callers_of
@@ -29,9 +29,9 @@ def origin_of(tree: Tree, module: str, host: str, port: int) -> HostOrigin | Non
         return None
     if allows(tree.policy.egress, module, host, port):
         return "policy"
-    if allows(hosts.always, module, host, port):
+    if allows(hosts.always - hosts.outdated, module, host, port):
         return "always"
-    if allows(hosts.session, module, host, port):
+    if allows(hosts.session - hosts.outdated, module, host, port):
         return "session"
     once = hosts.once.get((module, host, port))
     if once is not None and (not once or not once.isdisjoint(under_way(tree, module))):
@@ -94,6 +94,8 @@ def answer(tree: Tree, record: Record, said: HostAnswer) -> None:
 
     if said.allow and said.lasts == "once":
         hosts.once[what] = frozenset(question.calls)
+    if said.allow and said.lasts != "once":
+        earlier_version.answered(tree, (question.module, rule_of(question.host, question.port)))
     if said.allow:
         hosts.refused -= {what}
     elif said.by == "user":
@@ -114,7 +116,8 @@ def reach(tree: Tree, record: Record, said: HostReach) -> None:
 def allow(tree: Tree, said: AllowHosts) -> None:
     """Set what people allow from now on. A host that is newly allowed is no longer refused."""
     hosts = tree.hosts
-    before = hosts.always | hosts.session
+    always, session = hosts.always, hosts.session
     hosts.always, hosts.session = rules_of(said.always), rules_of(said.session)
-    new = (hosts.always | hosts.session) - before
+    earlier_version.allowed(tree, hosts.always - always, hosts.session - session)
+    new = (hosts.always | hosts.session) - (always | session)
     hosts.refused = frozenset(one for one in hosts.refused if not allows(new, *one))

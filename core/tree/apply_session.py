@@ -16,7 +16,7 @@ from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import RoleTerms
 from iact.core.records.record import Record
 from iact.core.records.session import Fork, Migrate, Module, Open
-from iact.core.tree import apply_plan, module_states
+from iact.core.tree import apply_plan, earlier_version, module_states
 from iact.core.tree.agent import Agent
 from iact.core.tree.agent_context import AgentContext
 from iact.core.tree.expectations import expect, expect_content
@@ -115,6 +115,7 @@ def change_module(tree: Tree, record: Record, said: Module) -> None:
         same = known is not None and (known.digest, known.origin) == (said.digest, said.origin)
         plain = not said.version and not said.stake and said.approved is None
         expect(tree, record, same and plain, "takes away a module that was not there so")
+        earlier_version.replaced(tree, name, None)
         tree.set_modules(modules)
         _tell_gone(tree, record, name)
     else:
@@ -122,6 +123,7 @@ def change_module(tree: Tree, record: Record, said: Module) -> None:
         expect(tree, record, manifest.name == name, f"holds the manifest of {manifest.name}")
         loaded = Loaded.of(said, manifest)
         expect_content(tree, record, loaded.content(live=tree.workspace != "scratch"))
+        earlier_version.replaced(tree, name, loaded)
         tree.set_modules({**modules, manifest.name: loaded})
     changed = {one for one, spec in before.items() if tree.functions.get(one) != spec}
     for agent in tree.agents.values():

@@ -221,10 +221,23 @@ def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
     if not variable:
         agent.labels = declassify(agent.labels, agent.labels, by=by) - {USER}
         for holder in [one for one in tree.shared.held if one[1] == agent.path]:
-            del tree.shared.held[holder]
+            _vouch_for_kept(tree, holder)
     elif variable in agent.table:
         value = agent.table[variable]
         agent.table.define(variable, replace(value, labels=declassify(value.labels, value.labels, by=by)))
+
+
+def _vouch_for_kept(tree: Tree, holder: Holder) -> None:
+    """Drop the labels of what a module keeps for an agent, but not those of what it may still be bringing.
+
+    A connection that is open is not reported again. What arrives over it tomorrow has been seen by nobody.
+    """
+    labels = tree.shared.held[holder]
+    brought = frozenset(label for label in labels if function_of(label).split(".", 1)[0] == holder[0])
+    if brought and tree.follows_1_3:
+        tree.shared.held[holder] = brought
+    else:
+        del tree.shared.held[holder]
 
 
 def strange(tree: Tree, labels: Labels) -> Labels:

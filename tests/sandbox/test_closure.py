@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 import zipfile
 from pathlib import Path
@@ -123,3 +124,53 @@ def test_a_source_is_no_wheel(tmp_path: Path, index: LocalIndex) -> None:
     with pytest.raises(PackagesUnavailable):
         _site(tmp_path, "hostile==1.0")
     assert not trace.exists()
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_the_host_downloads_a_wheel_and_runs_and_opens_nothing_of_it(
+    tmp_path: Path, index: LocalIndex, pinned: bool
+) -> None:
+    """A wheel full of what Python, pip and shells run by themselves, where they look for it. What comes is one file."""
+    says = f"open({str(tmp_path / 'RAN')!r}, 'w')\n"
+    info = "eager-1.0.dist-info"
+    files = {
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: eager\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "[console_scripts]\npip = eager:main\n[distutils.commands]\nx = eager:main\n",
+        **dict.fromkeys(
+            (
+                "eager.py",
+                "setup.py",
+                "sitecustomize.py",
+                "usercustomize.py",
+                "pip/__init__.py",
+                "pip/__main__.py",
+            ),
+            says,
+        ),
+        "eager.pth": f"import builtins; {says}",
+        "eager-1.0.data/scripts/pip": f"#!/bin/sh\ntouch {tmp_path / 'RAN'}\n",
+        "eager-1.0.data/data/pyproject.toml": "[build-system]\nrequires = ['eager']\nbuild-backend = 'eager'\n",
+    }
+    wheel = index.folder / "eager-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in {**files, f"{info}/RECORD": "".join(f"{path},,\n" for path in files)}.items():
+            archive.writestr(path, text)
+
+    line = "eager==1.0"
+    if pinned:
+        line += f" --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}"
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    (came,) = packages.fetch([line], "3.11", wheels, closure.on_host)
+    assert came.read_bytes() == wheel.read_bytes()
+    assert [path for path in wheels.rglob("*") if path.is_file()] == [came]
+    assert not (tmp_path / "RAN").exists()
+
+
+def test_a_wheel_that_was_replaced_on_the_index_is_refused(tmp_path: Path, index: LocalIndex) -> None:
+    index.add("eager")
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    with pytest.raises(PackagesUnavailable):
+        packages.fetch([f"eager==1.0 --hash=sha256:{'0' * 64}"], "3.11", wheels, closure.on_host)

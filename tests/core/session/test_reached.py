@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from iact.core.errors import ModuleLost
 from iact.core.gate.gate import Ticket
 from iact.core.gate.policy_file import Policies
 from iact.core.models.roles import Models
@@ -17,12 +18,13 @@ from iact.core.modules.approval import Approvals
 from iact.core.modules.client import OnArtifact
 from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
-from iact.core.modules.outcome import Completed, Outcome, StateChange
+from iact.core.modules.outcome import Completed, Outcome, Raised, StateChange
 from iact.core.ports import CatalogueEntry, ModuleHost, Report
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
 from iact.core.session.replay import Replay, replay
 from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
 from tests.core.session.test_clearance import clearances
@@ -82,7 +84,8 @@ class Labs(FakeHost):
 
 
 class Bench(FakeModules):
-    """What `lab` and `hut` do, line by line: `reach HOST`, `write TEXT`, `read`, `job`, `rest`, `wait EVENT`."""
+    """What `lab` and `hut` do, line by line: `reach HOST`, `write TEXT`, `read`, `job`, `rest`, `wait EVENT`, `fail TEXT`,
+    `lose`."""
 
     def __init__(self, world: World, files: Files) -> None:
         super().__init__(world)
@@ -122,6 +125,10 @@ class Bench(FakeModules):
                     state = StateChange("jobs", (), "")
                 case ["rest"]:
                     state = StateChange("ready", (), "")
+                case ["fail", text]:
+                    return Raised("Odd", text, "", "")
+                case ["lose"]:
+                    raise ModuleLost("It ended.")
                 case ["wait", name]:
                     await self._world.hold[name].wait()
                 case _:
@@ -147,6 +154,8 @@ class Scene:
     policy: str = POLICY
     allow: bool | None = None
     """How every question is answered; None: there must be none."""
+    opened: Callable[[Session], object] = lambda session: None
+    """Is told the session when it is open."""
 
     def play(self, data: Path) -> Replay:
         benches: list[Bench] = []
@@ -170,6 +179,7 @@ class Scene:
                 versions=files,
             ) as opened:
                 session = await opened.open(intent=2)
+                self.opened(session)
                 said = await session.say("Go")
                 if self.steer is not None:
                     await self.steer(benches[0], lambda: session.state)
@@ -446,3 +456,28 @@ def test_a_job_that_ended_is_labelled_no_more(tmp_path: Path) -> None:
     assert not tree.shared.busy
     assert not tree.shared.left_by
     assert tree.shared.files == frozenset()
+
+
+@pytest.mark.parametrize("keeps", ["job", "rest"])
+def test_who_vouches_for_what_was_read_does_not_vouch_for_what_still_arrives(
+    tmp_path: Path, keeps: str
+) -> None:
+    """A connection that stays open, in a job or in what the instance keeps, is not reported a second time."""
+    world = World(hold={"go": asyncio.Event()})
+    script = {
+        "/": ["```CALL worker\nGo.\n```", "Done."],
+        "/worker": [hut("reach a.example", keeps), hut("wait go"), hut("write x"), "Done."],
+    }
+    runtimes: list[Session] = []
+
+    async def steer(bench: Bench, tree: Callable[[], Tree]) -> None:
+        await until(lambda: "wait go" in bench.begun)
+        await runtimes[0].declassify("/worker")
+        assert HUT_RUN not in tree().agents["/worker"].labels
+        world.hold["go"].set()
+
+    scene = Scene(script, steer, world)
+    scene.opened = runtimes.append
+    tree = scene.play(tmp_path / "data").tree
+    assert labels(tree, "run_3", "/worker") >= {HUT_RUN}
+    assert tree.shared.files == {HUT_RUN}

@@ -1,0 +1,106 @@
+"""What a person said about a module holds for the version that was there: other code under its name is asked about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import pytest
+
+from iact.core import Session
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from tests.core.session.fakes import World, replies, runtime
+from tests.core.session.test_module_loader import GrowingHost, deploy
+
+TARGET: Final = "weather.example:443"
+CALL: Final = f"```weather.forecast\nreach {TARGET}\n```"
+
+Lasts = Literal["session", "always"]
+
+
+def asked_in(
+    data: Path,
+    script: Sequence[str],
+    *,
+    lasts: Lasts = "session",
+    remember: object = None,
+    policy: str = "",
+) -> list[Record]:
+    """The questions of a session whose person says yes to everything, for as long as `lasts` says."""
+
+    async def main() -> Path:
+        made = runtime(
+            data, replies({"/": [*script, "Done."]}), world=World(), host=GrowingHost(), policy=policy
+        )
+        async with made as opened:
+            session = await opened.open(intent=2)
+            person = asyncio.create_task(_says_yes(session, lasts, remember))
+            await session.ask("Go")
+            person.cancel()
+            return session.journal
+
+    records = replay(asyncio.run(main()), verify=True).records
+    return [one for one in records if one.kind in ("host", "clearance") and one.text("op") == "ask"]
+
+
+async def _says_yes(session: Session, lasts: Lasts, remember: object) -> None:
+    answered = set[int]()
+    while True:
+        for record in session.records():
+            if record.n in answered or record.text("op") != "ask":
+                continue
+            answered.add(record.n)
+            if record.kind == "host":
+                await session.clear_host(record.n, True, lasts)
+            elif record.kind == "clearance":
+                await session.clear(record.n, True, remember=remember)  # type: ignore[arg-type]
+        await session._live.grew.wait()
+
+
+@pytest.mark.parametrize("lasts", ["session", "always"])
+@pytest.mark.parametrize(
+    ("second", "questions"),
+    [
+        pytest.param(CALL, 1, id="the same version"),
+        pytest.param(deploy("weather", "fine"), 1, id="the same code again"),
+        pytest.param(deploy("weather", "other"), 2, id="other code"),
+        pytest.param(deploy("weather", "fine\n"), 2, id="one line more"),
+    ],
+)
+def test_a_host_is_allowed_to_the_version_that_was_there(
+    tmp_path: Path, lasts: Lasts, second: str, questions: int
+) -> None:
+    asked = asked_in(tmp_path, [deploy("weather"), CALL, second, CALL, CALL], lasts=lasts)
+    assert [one.text("module") for one in asked if one.kind == "host"] == ["weather"] * questions
+
+
+def test_a_host_that_is_always_allowed_is_not_given_to_another_sessions_module(tmp_path: Path) -> None:
+    """Another session's agent takes the name, and says that it needs the same host."""
+    assert len(asked_in(tmp_path, [deploy("weather"), CALL], lasts="always")) == 1
+    assert len(asked_in(tmp_path, [deploy("weather", "other"), CALL], lasts="always")) == 1
+
+
+CLEARED: Final = '[scope.default]\nfunctions = ["*"]\nclearance = ["weather.*"]\n'
+
+
+@pytest.mark.parametrize(
+    "remember",
+    [
+        "call",
+        {"function": "weather.forecast"},
+        {"function": "weather.*"},
+        {"function": "*"},
+        {"function": "w*.forecast", "arguments": {}},
+    ],
+)
+@pytest.mark.parametrize(("code", "questions"), [("fine", 1), ("other", 2)])
+def test_a_remembered_yes_is_for_the_version_that_was_there(
+    tmp_path: Path, remember: object, code: str, questions: int
+) -> None:
+    call = "```weather.forecast\nRome\n```"
+    script = [deploy("weather"), call, deploy("weather", code), call]
+    asked = asked_in(tmp_path, script, remember=remember, policy=CLEARED)
+    assert [one.kind for one in asked] == ["clearance"] * questions
