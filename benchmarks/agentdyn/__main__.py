@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import kept
+from benchmarks.agentdyn.fewer import Rule, compared
 from benchmarks.agentdyn.replay import (
     HERE,
     IMPACTS,
@@ -191,6 +192,21 @@ def _print(found: dict[tuple[str, str], Found]) -> Found:
     return total
 
 
+def _print_fewer(folder: Path, suites: Iterable[str]) -> None:
+    print("\n### Rules that would ask less, with a person who knows the task")
+    names: dict[Rule | None, str] = {
+        None: "the gate as it is",
+        "a field of its own": "the only value of its kind in a result is not asked about",
+    }
+    kept.table(
+        ("rule", "questions in honest runs", "attacks through"),
+        [
+            (names.get(rule, f"a yes is for the source, {rule}"), f"{sums.asked}", f"{sums.through}")
+            for rule, sums in compared(runs(folder, suites)).items()
+        ],
+    )
+
+
 def main() -> int:
     """Print the tables. Returns 2 if there is nothing to read."""
     parser = argparse.ArgumentParser(
@@ -212,6 +228,7 @@ def main() -> int:
     for run in runs(chosen.data, suites):
         found.setdefault((run.suite, run.model), Found()).take(run, decided(run))
     total = _print(found)
+    _print_fewer(chosen.data, suites)
     kept.numbers(
         {
             "attacked": total.attacked, "reached": total.reached, "honest": total.honest, "solved": total.solved,
