@@ -245,7 +245,7 @@ def test_a_plan_that_is_dropped_by_a_fork_carries_nothing_out_and_ends(tmp_path:
 JUDGING = {
     "Plan the": WRITTEN,
     "Judge the": '{"decision": "continue", "reason": "go on"}',
-    "Look at one": '{"action": "continue"}',
+    "Look at ": '{"action": "continue"}',
     "A step failed.": '{"steps": [{"id": "instead", "call": "t.read", "params": {"text": "instead"}}]}',
     "Decide whether": '{"achieved": true, "confidence": 0.9, "reasoning": "all there", "final_answer": "There."}',
     "Answer from": "All is there.",
