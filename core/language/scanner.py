@@ -118,7 +118,7 @@ class Scanner:
     @property
     def text(self) -> str:
         """All text so far, with normalized line endings. Costs its length; `feed` does not."""
-        return "".join(self._settled) + "".join(self._line)
+        return "".join([*self._settled, *self._line])
 
     @property
     def kept(self) -> str:

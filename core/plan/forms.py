@@ -285,7 +285,8 @@ def _read_form(text: str, exact: bool) -> PlanForm:
         raise PlanError("a plan is a mapping with `goal` and, if you write them yourself, `steps`")
     steps = data.get("steps")
     if isinstance(steps, list) and len(steps) > MAX_STEPS:
-        raise PlanError(size_fault(len(steps)))
+        # The sentence of a plan that can't run; here it goes on behind the name of the file.
+        raise PlanError(size_fault(len(steps)).removesuffix("."))
     try:
         form = PlanForm.model_validate(data)
     except ValidationError as error:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
-from typing import Annotated, Final, Literal, TypeVar, Union, get_args, get_origin
+from operator import attrgetter
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from iact.core.ports import JSON
 from iact.core.records.content import Content, Unknown
@@ -92,8 +93,10 @@ class Layout:
     """The names of the fields that must be present."""
     groups: tuple[Field, ...]
     """The fields whose own fields are in the header."""
-    written: tuple[tuple[str, object, Field], ...]
-    """Each field with its name and default, for fast access."""
+    written: tuple[tuple[object, Field], ...]
+    """Each field with its default, for fast access."""
+    values_of: Callable[[object], Sequence[Any]]
+    """The values of an object's fields, in the same order."""
 
 
 # --- prepared once --------------------------------------------------------------------------------------------
@@ -111,6 +114,13 @@ def layout_of(cls: type) -> Layout:
 _LAYOUTS: Final[dict[type, Layout]] = {}
 
 
+def _getter(names: Sequence[str]) -> Callable[[object], Sequence[Any]]:
+    """A function that gives the values of these attributes. Where there are several, it needs no call for each."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: [getattr(value, name) for name in names]
+
+
 def _lay_out(cls: type) -> Layout:
     assert dataclasses.is_dataclass(cls)
     fields = tuple(_field(field) for field in dataclasses.fields(cls))
@@ -122,7 +132,8 @@ def _lay_out(cls: type) -> Layout:
         own=own,
         required=frozenset(field.name for field in own.values() if field.required),
         groups=tuple(field for field in fields if field.group is not None),
-        written=tuple((field.name, field.default, field) for field in fields),
+        written=tuple((field.default, field) for field in fields),
+        values_of=_getter([field.name for field in fields]),
     )
 
 
@@ -315,8 +326,7 @@ def _written(layout: Layout, value: object) -> dict[str, JSON]:
     """The fields of an object as JSON."""
     fields: dict[str, JSON] = {}
     whole = layout.whole
-    for name, default, field in layout.written:
-        part = getattr(value, name)
+    for (default, field), part in zip(layout.written, layout.values_of(value), strict=True):
         # Most fields of most records; skips the comparisons.
         if part is default and not whole:
             continue

@@ -199,7 +199,7 @@ class RunningReply:
     async def _read_what_it_shows(self) -> None:
         """Read the long variables that the reply names beside a SHOW."""
         text = self.text
-        if self._summarizes or SHOW.name not in text.upper():
+        if SHOW.name not in text.upper():
             return
         table = self.agent.table
         await read_values_beside([value for name, value in table.items() if name in text])
@@ -233,7 +233,8 @@ class RunningReply:
                 with self._asking:
                     await self._stream(model, messages)
                 await self._read_ahead()
-                await self._read_what_it_shows()
+                if self.agent.table and not self._summarizes:
+                    await self._read_what_it_shows()
                 # Models write while the disk does: a slow disk must slow down the agent, and not just lengthen a queue.
                 await live.journal.durable(agent.record - _UNWRITTEN)
         except TimeoutError:

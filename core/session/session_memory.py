@@ -129,10 +129,16 @@ class SessionMemory:
             chosen = Recall(rows=rows_of(found.rows), ms=took, standing=True)
             self._live.record(chosen, "/", body=body_of(found.rows))
 
+    def is_asked_for(self, agent: Agent) -> bool:
+        """Whether memory is asked before an agent's turn."""
+        if self._memory is None or self._live.tree.roles[agent.model].small:
+            return False
+        return self.is_on()
+
     async def recall(self, agent: Agent, now: datetime) -> None:
         """Record what helps an agent with its next turn, if anything does."""
-        memory, tree = self._memory, self._live.tree
-        if memory is None or not self.is_on() or tree.roles[agent.model].small:
+        memory = self._memory
+        if memory is None or not self.is_asked_for(agent):
             return
         await self.choose_standing()
 

@@ -50,6 +50,7 @@ from iact.core.session.shared_list import SharedList
 from iact.core.session.status import SessionStatus
 from iact.core.session.stored_effects import NO_OVERLAY, effects_at_rest
 from iact.core.session.trash import Deleted, Trash
+from iact.core.session.undistilled import UndistilledSessions
 from iact.core.session.workspace import find_version, restore_at_rest, versions_of
 from iact.core.tree.memory_events import statements_in_journal
 
@@ -332,6 +333,7 @@ class SessionStore:
         """
         self._purge_elsewhere(session_id, self.trash.of(session_id).directory)
         self.trash.purge(session_id)
+        UndistilledSessions(self.data).remove(session_id)
         if self.index is not None:
             self.index.forget([session_id], scrub=True)
         with suppress(StoreUnavailable):  # it is then checked once more

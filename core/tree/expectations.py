@@ -65,8 +65,8 @@ def _identical(one: Content, other: Content) -> bool:
     """
     if type(one) is not type(other):
         return False
-    for name, _, _ in layout_of(type(other)).written:
-        said, came = getattr(one, name), getattr(other, name)
+    values_of = layout_of(type(other)).values_of
+    for said, came in zip(values_of(one), values_of(other), strict=True):
         if said is not came and not (type(said) is str is type(came) and said == came):
             return repr(one) == repr(other)
     return True

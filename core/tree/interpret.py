@@ -424,9 +424,8 @@ def _aim_at_child(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> s
 
 def argument_text(bound: Bound, name: str) -> str:
     """A text argument, whether written or passed by value."""
-    value = bound.attached.get(name)
-    if value is not None:
-        return value.text()
+    if name in bound.attached:
+        return bound.attached[name].text()
     return str(bound.arguments.get(name, ""))
 
 

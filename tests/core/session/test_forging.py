@@ -65,6 +65,7 @@ FREE: Final = {
     "recall.meant": "what it brings to mind is documented up to format 1.2 only",
     "who": "likewise: which person did it",
     "compress.usage": "it counts on a budget that was never short here",
+    "choose.failures": "shares of failures decide only where three sessions failed, and none of these sessions follows three",
     "result.unkept": "which files are kept is for a person to go back to",
     "result.unchanged": "what an overlay saw counts with one alone",
     "state.node": "likewise; and which of a plan's steps holds something counts only until the plan holds nothing",
