@@ -87,7 +87,7 @@ def test_a_provider_is_added_on_the_command_line(stage: Stage) -> None:
     product = stage.product()
     product.settings.pop("IACT_MODEL")
     added, used = [line.split()[1:] for line in tutorial.commands(3) if line.startswith("iact")]
-    ran = product.run(*added, "--url", endpoint.url, "--model", "scripted", stdin="a key\n")
+    ran = product.run(*added, "--url", endpoint.url, "--model", "scripted", stdin="a scripted key\n")
     assert (ran.status, ran.stdout) == (0, "openai\n"), ran
     assert product.run(*used).status == 0
     assert "scripted" in product.run("model", "list").stdout

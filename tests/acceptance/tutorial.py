@@ -126,7 +126,7 @@ def connect(page: Page, url: str) -> None:
     page.get_by_label("Server address (…/v1)").fill(url)
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.locator(".role-form [role=status]")).to_contain_text("answered")
-    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("region", name="Models").get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("dialog", name="Settings")).to_contain_text(
         "uses this model from the next message on"
     )
