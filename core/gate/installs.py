@@ -3,7 +3,7 @@
 An installer asks an index more than once: for the list of a package's versions, then for the files. What it brought the
 first time makes it a program that has read a stranger, so its next request would be asked about as data that leaves
 (`core.tree.carried`). But an installer sends names of packages and nothing else, as long as nothing of the packages
-runs. npm runs nothing of a package, because the shell tells it so (`NPM_CONFIG_IGNORE_SCRIPTS`); pip builds a package
+runs. npm runs nothing of a package, because the module shell tells it so in such a script; pip builds a package
 that has no wheel, so it is let go only to one index.
 
 Only the plainest form is recognised: whatever stands beside it, or an option that isn't listed, makes it a script like

@@ -26,7 +26,7 @@ from ext_modules.sdk.kept import Kept
 from ext_modules.sdk.process import Process, Status
 from ext_modules.sdk.values import JSON
 
-from . import place
+from . import npm, place
 from .jobs import BUSY, MOST, READY, Job, Jobs
 from .place import Place
 
@@ -113,6 +113,7 @@ async def run(
     if background:
         return await _start(call, here, command, language, stdin)
     kept = Kept()
+    installs = language == "bash" and npm.only_installs(command)
     killed_before = memory.kills()
     limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
     with (
@@ -121,7 +122,9 @@ async def run(
         _input(stdin) as given,
     ):
         try:
-            process = await _process(here, command, script, language, entering, leaving, given)
+            process = await _process(
+                here, command, script, language, entering, leaving, given, installs=installs
+            )
             try:
                 timed_out = await _stream(process, call, kept, limit)
             finally:
@@ -132,7 +135,10 @@ async def run(
             _clear()
     call.carry(here.carried())
     oom_killed = memory.kills() != killed_before
-    return _result(call, kept, here, status, timeout=limit if timed_out else None, oom_killed=oom_killed)
+    last = _last_words(status, limit if timed_out else None, oom_killed)
+    if not last and installs:
+        last = npm.not_run(Path(here.cwd))
+    return _result(call, kept, here, status, timed_out=timed_out, last=last)
 
 
 def _clear() -> None:
@@ -240,11 +246,17 @@ async def _process(
     entering: int,
     leaving: int,
     stdin: int | None,
+    *,
+    installs: bool = False,
 ) -> Process:
+    """Start a script. `installs`: it installs with npm and does nothing else."""
+    environment = _environment(entering, leaving)
+    if installs:
+        environment |= npm.SETTINGS
     return await Process.start(
         _arguments(command, script, language),
         cwd=here.cwd,
-        environment=_environment(entering, leaving),
+        environment=environment,
         descriptors=[entering, leaving, *([] if script is None else [script])],
         stdin=stdin,
     )
@@ -298,8 +310,6 @@ def _installing(place: str, path: str) -> dict[str, str]:
         "NPM_CONFIG_CACHE": f"{tempfile.gettempdir()}/.npm",
         "NPM_CONFIG_UPDATE_NOTIFIER": "false",
         "NPM_CONFIG_FUND": "false",
-        # What a package would run when it is installed could send anything (`core.gate.installs` relies on this).
-        "NPM_CONFIG_IGNORE_SCRIPTS": "true",
     }
 
 
@@ -363,17 +373,15 @@ async def _stream(process: Process, call: Call, kept: Kept, limit: float) -> boo
     return False
 
 
-def _result(
-    call: Call, kept: Kept, here: Place, status: Status, *, timeout: float | None, oom_killed: bool
-) -> Result:
-    code = _TIMED_OUT if timeout is not None else _exit_status(status)
+def _result(call: Call, kept: Kept, here: Place, status: Status, *, timed_out: bool, last: str) -> Result:
+    """`last`: a sentence behind the output, or ""."""
+    code = _TIMED_OUT if timed_out else _exit_status(status)
     data: dict[str, JSON] = {
         "exit_status": code,
         "cwd": here.shown,
-        "timed_out": timeout is not None,
+        "timed_out": timed_out,
         "left_out": kept.left_out,
     }
-    last = _last_words(status, timeout, oom_killed)
     if kept.complete:
         if last:
             call.output(_on_a_line_of_its_own(kept, last))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ext_modules.shell import npm
 from iact.core.gate.installs import installer_of, is_made_by_installing
 
 INSTALLS = {
@@ -93,3 +94,8 @@ def test_whatever_else_is_none(script: str) -> None:
 )
 def test_where_installers_write(path: str, made: bool) -> None:
     assert is_made_by_installing(path) is made
+
+
+@pytest.mark.parametrize("script", [script for script, installer in INSTALLS.items() if installer == "npm"])
+def test_the_shell_runs_nothing_of_packages_in_what_is_taken_for_an_install(script: str) -> None:
+    assert npm.only_installs(script)
