@@ -126,7 +126,8 @@ def listed(
         info = held[1] if held is not None and held[0] == stamp else None
         if info is None:
             info = _info(sessions / name / FILE, stamp, sealer)
-            # What can't be read is looked at each time: a right that is granted changes no stamp.
+            # What can't be read is looked at each time: neither a right that is granted nor a newer version of
+            # this program, which can read it, changes a stamp.
             if info is not None and info.readable:
                 fresh[name] = (stamp, info)
         if info is not None:

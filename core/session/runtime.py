@@ -496,7 +496,7 @@ class Runtime:
     # --- all sessions -----------------------------------------------------------------------------
 
     def sessions(self) -> list[SessionInfo]:
-        """Every stored session, most recently changed first; damaged ones are left out."""
+        """Every stored session, most recently changed first; one that can't be read with the reason."""
         return self.store.sessions(self._statuses.now)
 
     async def search_sessions(self, query: str, limit: int) -> SearchResult:

@@ -16,14 +16,29 @@ from iact.core.records.record import Record
 from iact.core.session.replay import replay
 from iact.core.tree.memory_events import statements_in_journal
 from iact.core.tree.statements import Clause, statements_in
-from tests.core.session.fakes import Asked, FakeHost, ScriptedModel, replies, runtime
+from tests.core.session.fakes import Asked, FakeHost, Script, ScriptedModel, replies, runtime
 from tests.core.session.memories import FakeMemory
 
 PEANUTS = "Je suis allergique aux arachides, et le projet s'appelle Aurore."
 
+BOTH = f"1 preference: {PEANUTS}\n2 fact: Le train part à midi."
+"""What a model says of two messages: this one, and another."""
+
 
 def is_asked_to_distil(asked: Asked) -> bool:
     return asked.newest.startswith("Below are messages")
+
+
+def answering(questions: list[str], answer: str, *, turns: str = "Noted.") -> Script:
+    """A model that answers `answer` when it is asked to distil, whose questions it notes, and `turns` otherwise."""
+
+    def script(asked: Asked) -> str:
+        if is_asked_to_distil(asked):
+            questions.append(asked.newest)
+            return answer
+        return turns
+
+    return script
 
 
 async def distilled(
@@ -31,13 +46,7 @@ async def distilled(
 ) -> tuple[list[Record], list[str]]:
     """A session in which these messages are said and then distilled: its records, which verify, and the questions."""
     questions: list[str] = []
-
-    def script(asked: Asked) -> str:
-        if is_asked_to_distil(asked):
-            questions.append(asked.newest)
-            return answer
-        return "Noted."
-
+    script = answering(questions, answer)
     async with runtime(data, script, memory=memory or FakeMemory()) as opened:
         session = await opened.open()
         for message in messages:
@@ -233,13 +242,7 @@ async def test_while_memory_is_off_nobody_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("of", ["session", "person"])
 async def test_what_was_said_while_memory_was_off_is_not_distilled_later(tmp_path: Path, of: str) -> None:
     questions: list[str] = []
-
-    def script(asked: Asked) -> str:
-        if is_asked_to_distil(asked):
-            questions.append(asked.newest)
-            return f"1 preference: {PEANUTS}\n2 fact: Le train part à midi."
-        return "Noted."
-
+    script = answering(questions, BOTH)
     memory = FakeMemory()
     async with runtime(tmp_path, script, memory=memory) as opened:
         session = await opened.open()
@@ -284,13 +287,7 @@ async def test_what_somebody_said_in_a_session_from_elsewhere_is_not_the_word_of
     tmp_path: Path,
 ) -> None:
     questions: list[str] = []
-
-    def script(asked: Asked) -> str:
-        if is_asked_to_distil(asked):
-            questions.append(asked.newest)
-            return f"1 preference: {PEANUTS}\n2 fact: Le train part à midi."
-        return "The answer from elsewhere."
-
+    script = answering(questions, BOTH, turns="The answer from elsewhere.")
     async with runtime(tmp_path / "there", script) as there:
         session = await there.open()
         await session.ask(PEANUTS)

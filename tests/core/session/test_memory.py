@@ -444,10 +444,9 @@ def no_blobs(sha256: str) -> bytes:
     raise AssertionError(sha256)
 
 
-async def test_a_turn_that_waits_for_memory_can_be_cancelled(tmp_path: Path) -> None:
-    """The next one does not wait for what the first one was asked."""
-    memory = FakeMemory((WISH,), gate=asyncio.Event())
-    async with opened(tmp_path, lambda asked: "Noted.", memory) as it:
+async def cancelled_and_asked_again(data: Path, memory: FakeMemory) -> list[Record]:
+    """A session whose first turn is cancelled while it waits for memory, and whose second one is answered: its records."""
+    async with opened(data, lambda asked: "Noted.", memory) as it:
         session = await it.open()
         await session.say("I prefer tea.")
         await memory.was_asked.wait()
@@ -455,7 +454,14 @@ async def test_a_turn_that_waits_for_memory_can_be_cancelled(tmp_path: Path) -> 
         memory.gate = None
         async with asyncio.timeout(60):
             reply = await session.ask("I prefer coffee.")
-    assert reply.body == "Noted."
+        assert reply.body == "Noted."
+        return list(session.records())
+
+
+async def test_a_turn_that_waits_for_memory_can_be_cancelled(tmp_path: Path) -> None:
+    """The next one does not wait for what the first one was asked."""
+    records = await cancelled_and_asked_again(tmp_path, FakeMemory((WISH,), gate=asyncio.Event()))
+    assert [one.body for one in of_kind(records, "reply")] == ["The user cancelled this work.", "Noted."]
 
 
 async def test_standing_statements_are_chosen_by_the_next_turn_if_the_first_is_cancelled(
@@ -468,16 +474,8 @@ async def test_standing_statements_are_chosen_by_the_next_turn_if_the_first_is_c
                 await self.gate.wait()
             return await super().standing(ask)
 
-    memory = Slow(stands=(WISH,), gate=asyncio.Event())
-    async with opened(tmp_path, lambda asked: "Noted.", memory) as it:
-        session = await it.open()
-        await session.say("I prefer tea.")
-        await memory.was_asked.wait()
-        await session.cancel("/")
-        memory.gate = None
-        async with asyncio.timeout(60):
-            await session.ask("I prefer coffee.")
-        chosen = [one for one in session.records() if one.fields.get("standing")]
+    records = await cancelled_and_asked_again(tmp_path, Slow(stands=(WISH,), gate=asyncio.Event()))
+    chosen = [one for one in records if one.fields.get("standing")]
     assert [one.body for one in chosen] == [f"- {WISH.line}"]
 
 
