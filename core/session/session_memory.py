@@ -129,16 +129,10 @@ class SessionMemory:
             chosen = Recall(rows=rows_of(found.rows), ms=took, standing=True)
             self._live.record(chosen, "/", body=body_of(found.rows))
 
-    def is_asked_for(self, agent: Agent) -> bool:
-        """Whether memory is asked before an agent's turn."""
-        if self._memory is None or self._live.tree.roles[agent.model].small:
-            return False
-        return self.is_on()
-
     async def recall(self, agent: Agent, now: datetime) -> None:
-        """Record what helps an agent with its next turn, if anything does."""
+        """Record what helps an agent with its next turn, if anything does. A small model is told nothing."""
         memory = self._memory
-        if memory is None or not self.is_asked_for(agent):
+        if memory is None or self._live.tree.roles[agent.model].small or not self.is_on():
             return
         await self.choose_standing()
 

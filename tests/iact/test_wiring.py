@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from iact.core.errors import UsageError
-from iact.core.ports import ChatMessage
+from iact.core.ports import ChatMessage, Embedder
 from iact.core.rates import Rate
 from iact.core.records.parts import PlanBounds, RateTerms
 from iact.core.session.models import open_models
+from iact.hippocampus import Hippocampus, open_hippocampus
+from iact.hippocampus.memory import ATTENDED, OPENING
 from iact.settings import Settings, load
-from iact.wiring import endpoint_of, endpoint_rates, options_of, roles_of
+from iact.wiring import endpoint_of, endpoint_rates, open_runtime, options_of, roles_of
 from tests.endpoint import Endpoint
 
 
@@ -177,3 +182,25 @@ def test_a_key_that_is_not_there_is_told_by_the_name_of_its_variable(tmp_path: P
     (tmp_path / "iact.toml").write_text(TOML)
     with pytest.raises(UsageError, match="FAST_KEY, which is neither"):
         roles_of(load(data=str(tmp_path), environment={}), {})
+
+
+@pytest.mark.parametrize(("attended", "seconds"), [(True, ATTENDED), (False, OPENING)])
+async def test_a_first_turn_waits_for_memory_longer_where_nobody_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attended: bool, seconds: float
+) -> None:
+    given: list[float] = []
+
+    def noted(directory: Path, embedder: Embedder, **rest: Any) -> AbstractAsyncContextManager[Hippocampus]:
+        given.append(rest["opening"])
+        return open_hippocampus(directory, embedder, **rest)
+
+    monkeypatch.setattr("iact.memory.open_hippocampus", noted)
+    environment = {"PATH": os.environ["PATH"], "IACT_SANDBOX": "off", "IACT_MEMORY": "on"}
+    settings = load(
+        data=tmp_path,
+        environment={**environment, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "IACT_MODEL": "m"},
+    )
+    async with open_runtime(settings, attended=attended) as runtime:
+        assert runtime.memory is not None
+    assert given == [seconds]
+    assert ATTENDED < OPENING

@@ -221,6 +221,24 @@ def test_a_session_that_cannot_be_read_stays_in_the_list_with_its_reason(tmp_pat
     assert all(one.readable for one in indexed(tmp_path).sessions())
 
 
+def test_a_session_that_cannot_be_read_can_be_deleted_restored_and_deleted_for_good(tmp_path: Path) -> None:
+    made = stored(tmp_path, "one")
+    store, memory = SessionStore(tmp_path), FakeMemory()
+    (store.path_of(made) / "journal.md").write_bytes(b"no record")
+
+    async def scene() -> None:
+        at_rest = deletion(store, memory)
+        assert (await at_rest.delete([made])).sessions == (made,)
+        assert store.sessions() == []
+        assert (await at_rest.restore([made])).sessions == (made,)
+        assert [one.readable for one in store.sessions()] == [False]
+        await at_rest.delete([made])
+        assert (await at_rest.purge([made])).sessions == (made,)
+
+    asyncio.run(scene())
+    assert not store.deleted()
+
+
 # --- the index --------------------------------------------------------------------------------------
 
 
