@@ -24,7 +24,14 @@ from websockets.exceptions import ConnectionClosed
 
 from iact.accounts.people import AuditKind
 from iact.accounts.rights import LOCAL, RULES, Forbidden, LinkView, Principal, Right, Role, may, refusal
-from iact.core.errors import ForeignSession, IactError, JournalLocked, JournalUnwritable, UsageError
+from iact.core.errors import (
+    ForeignSession,
+    IactError,
+    JournalError,
+    JournalLocked,
+    JournalUnwritable,
+    UsageError,
+)
 from iact.core.rates import Rate, TokenBucket
 from iact.core.records.record import Record
 from iact.core.session.person import acting
@@ -83,6 +90,7 @@ _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
     (JournalLocked, "locked"),
     (ForeignSession, "foreign"),
     (JournalUnwritable, "unwritable"),
+    (JournalError, "journal"),
     (IactError, "failed"),
 )
 

@@ -83,7 +83,7 @@ class Turns:
             summary, ended = self._summary
             summary.stop("changed", "")  # the history that it summarizes grows
             await ended.wait()
-        if not await self._recalls(agent):
+        if self._memory.exists and not await self._recalls(agent):
             return
         files = await self._grounding.look(tree, agent)
         if not isinstance(tree.next_step(agent.path), Think):

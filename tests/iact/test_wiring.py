@@ -197,7 +197,7 @@ async def test_a_first_turn_waits_for_memory_longer_where_nobody_waits_for_it(
     monkeypatch.setattr("iact.memory.open_hippocampus", noted)
     environment = {"PATH": os.environ["PATH"], "IACT_SANDBOX": "off", "IACT_MEMORY": "on"}
     settings = load(
-        data=tmp_path,
+        data=str(tmp_path),
         environment={**environment, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "IACT_MODEL": "m"},
     )
     async with open_runtime(settings, attended=attended) as runtime:

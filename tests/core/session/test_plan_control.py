@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from iact.core.errors import UsageError
+from iact.core.errors import IactError, UsageError
 from iact.core.plan.machine import PlanMachine
 from iact.core.plan.protocol import Outcome
+from iact.core.records.parts import SeenFiles
 from iact.core.records.record import Record
+from iact.core.session.grounding import Grounding
 from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.tree.agent import Agent
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import World, replies
 from tests.core.session.plan_scenes import (
     AGENTS,
@@ -419,3 +423,21 @@ async def test_while_a_plan_is_paused_its_time_writes_nothing(tmp_path: Path) ->
         await scene.session.resume("/audit")
         assert run.due is not None
         assert (await scene.finish()).body == "Done."
+
+
+async def test_a_session_that_stops_while_files_are_listed_for_a_plan_records_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = Grounding.listing
+
+    async def and_stops(grounding: Grounding, tree: Tree, agent: Agent) -> SeenFiles | None:
+        found = await listing(grounding, tree, agent)
+        session._live.stop(IactError("An internal error stopped this session."))
+        return found
+
+    monkeypatch.setattr(Grounding, "listing", and_stops)
+    async with runtime(tmp_path, replies({"/": ["Nothing."]})) as opened:
+        session = await opened.open()
+        with pytest.raises(IactError, match="An internal error stopped"):
+            await session.run_plan(HELD, thinks=False)
+        assert not {"spawn", "control"} & {record.kind for record in session.records()}

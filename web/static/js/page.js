@@ -207,7 +207,7 @@ export class Page {
       this.#writeAddress();
       if (this.#lost === undefined || (store.session.id === this.#lost && !store.records.length)) return;
       this.#lost = undefined;
-      showMissing(null, () => {}, () => {});
+      showMissing("", null, () => {}, () => {});
     });
     // A server without examples or first messages answers with an error.
     store.addEventListener("session", () => {
@@ -336,9 +336,10 @@ export class Page {
       this.attempt(this.connection.hello());
     } else {
       store.waitNoMore();
-      if (error.code === "usage" && store.session.id !== null) {
+      const heading = { usage: t("This session does not exist."), journal: t("This session can't be read.") }[error.code];
+      if (heading && store.session.id !== null) {
         this.#lost = store.session.id;
-        showMissing(error.message, () => this.open(null), () => part("sessions").click());
+        showMissing(heading, error.message, () => this.open(null), () => part("sessions").click());
         return;
       }
     }

@@ -41,12 +41,13 @@ export class SignIn {
 }
 
 /**
- * Show that there is no such session, and where to go from there; null if there is one after all.
+ * Show that a session is not there or can't be read, and where to go from there; null if it is there after all.
+ * @param {string} heading
  * @param {string|null} why
  * @param {() => void} begin
  * @param {() => void} list
  */
-export function showMissing(why, begin, list) {
+export function showMissing(heading, why, begin, list) {
   document.querySelector(".missing")?.remove();
   document.body.classList.toggle("astray", why !== null);
   if (why === null) return;
@@ -54,5 +55,5 @@ export function showMissing(why, begin, list) {
   const all = el("button", { type: "button" }, t("All sessions"));
   fresh.addEventListener("click", begin);
   all.addEventListener("click", list);
-  part("dialogue").before(el("div", { className: "missing", role: "alert" }, el("h2", {}, t("This session does not exist.")), el("p", {}, why), el("p", {}, fresh, " ", all)));
+  part("dialogue").before(el("div", { className: "missing", role: "alert" }, el("h2", {}, heading), el("p", {}, why), el("p", {}, fresh, " ", all)));
 }
