@@ -361,3 +361,29 @@ def test_a_session_larger_than_any_upload_goes_out_and_comes_back(
             assert (made.store.path_of(session.id) / "workspace" / "kept.bin").stat().st_size == 3 << 20
 
     SHARED.run(test)
+
+
+def test_a_session_that_can_t_be_read_says_so_when_it_is_opened(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened(tmp_path) as (made, pages):
+            session = await told(made, "Look at the harbour.")
+            await made.close(session.id)
+            session.journal.write_bytes(b"no record\n" + session.journal.read_bytes())
+
+            page = await pages.page()
+            await page.get_by_role("tab", name="Sessions").click()
+            listed = page.locator(f'[data-session="{session.id}"]')
+            await expect(listed.locator(".facts")).to_contain_text(
+                "can't be read: Record 1 at byte 0 is damaged"
+            )
+            await listed.locator(".session-open").click()
+            missing = page.get_by_role("alert").filter(has_text="This session can't be read.")
+            await expect(missing).to_contain_text("Record 1 at byte 0 is damaged")
+            await expect(page.locator(".earlier").filter(visible=True)).to_have_count(0)
+
+            await missing.get_by_role("button", name="New session").click()
+            await expect(missing).to_be_hidden()
+            await act(page, "Untitled", "Delete")
+            await expect(listed).to_have_count(0)
+
+    SHARED.run(test)
