@@ -72,6 +72,7 @@ SLOW: Final = (
     # Models, and long work.
     "acceptance/test_live.py",
     "acceptance/test_memory.py",
+    "hippocampus/test_year.py",
     "acceptance/test_parallel.py",
     "acceptance/test_planners.py",
     "acceptance/test_provenance_matrix.py",
