@@ -3,8 +3,9 @@
 An installer asks an index more than once: for the list of a package's versions, then for the files. What it brought the
 first time makes it a program that has read a stranger, so its next request would be asked about as data that leaves
 (`core.tree.carried`). But an installer sends names of packages and nothing else, as long as nothing of the packages
-runs. npm runs nothing of a package, because the module shell tells it so in such a script; pip builds a package
-that has no wheel, so it is let go only to one index.
+runs. So it is let go only to one index: pip builds a package that has no wheel, and what npm fetches from a repository
+brings settings of npm's, which name programs that npm runs. Anything else of a package npm does not run, because the
+module shell tells it so in such a script.
 
 Only the plainest form is recognised: whatever stands beside it, or an option that isn't listed, makes it a script like
 any other.
@@ -13,24 +14,43 @@ any other.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
 Installer = Literal["pip", "npm"]
 
-_PACKAGE: Final = r"@?[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?(?:\[[\w,-]+\])?(?:(?:==|~=|@)[\w.+~^-]+)?"
-"""A package by its name, with a version or without. No path, no address."""
+_NO_FILE: Final = r"(?!\S*\.(?i:zip|whl|tar|tgz|tbz|txz|tlz)\b)"
+"""Installers take a name with such an ending for an archive that is here, not in an index."""
 
-_REQUIREMENT: Final = rf"(?:{_PACKAGE}|'{_PACKAGE}'|\"{_PACKAGE}\")"
+_NAME: Final = r"[A-Za-z0-9][\w.-]*"
+_OF_PYTHON: Final = rf"{_NAME}(?:\[[\w,-]+\])?(?:[=~]=[\w.+-]+)?"
+_OF_NPM: Final = rf"(?:@{_NAME}/)?{_NAME}(?:@[\w.+~^-]+)?"
+"""A package by its name, with a version or without. No path, no address, and no repository, as `user/name` would be."""
+
+
+def _quoted_or_not(package: str) -> str:
+    return rf"{_NO_FILE}(?:{package}|'{package}'|\"{package}\")"
+
 
 _PIP: Final = re.compile(
     r"(?:pip3?|python3? -m pip) install"
-    rf"(?: (?:-q|-qq|--quiet|-U|--upgrade|--user|--no-deps|--no-input|--pre|-r requirements[\w.-]*\.txt|{_REQUIREMENT}))+"
+    r"(?: (?:-q|-qq|--quiet|-U|--upgrade|--user|--no-deps|--no-input|--pre|-r requirements[\w.-]*\.txt|"
+    rf"{_quoted_or_not(_OF_PYTHON)}))+",
+    re.ASCII,
 )
 _NPM: Final = re.compile(
     r"npm (?:install|i|add|ci)"
-    rf"(?: (?:-s|--silent|-D|--save-dev|-E|--save-exact|--no-save|--no-audit|--no-fund|{_REQUIREMENT}))*"
+    r"(?: (?:-s|--silent|-D|--save-dev|-E|--save-exact|--no-save|--no-audit|--no-fund|"
+    rf"{_quoted_or_not(_OF_NPM)}))*",
+    re.ASCII,
 )
 
+_MADE: Final[Mapping[Installer, re.Pattern[str]]] = {
+    "pip": re.compile(r"\.local(?:/(?:bin|lib|include|share/man|share/doc)(?:/.*)?|/share)?", re.DOTALL),
+    "npm": re.compile(r"node_modules(?:/.*)?|package\.json|package-lock\.json", re.DOTALL),
+}
+"""Where an installer puts packages and the list of them. Not what else a package puts beside them: a desktop starts what
+it finds in other folders of `.local/share`."""
 
 PUBLIC_INDEX: Final = frozenset({"pypi.org", "files.pythonhosted.org"})
 """The hosts of the public index of Python, which takes nothing from those who ask it."""
@@ -44,9 +64,6 @@ def installer_of(script: str) -> Installer | None:
     return "npm" if _NPM.fullmatch(line) else None
 
 
-def is_made_by_installing(path: str) -> bool:
-    """Whether installers write at a path: where packages are, or the lists of them."""
-    first, _, rest = path.partition("/")
-    if rest:
-        return first in (".local", "node_modules")
-    return first in (".local", "node_modules", "package.json", "package-lock.json")
+def is_made_by(installers: Collection[Installer], path: str) -> bool:
+    """Whether one of these installers writes at a path: where packages are, or the lists of them."""
+    return any(_MADE[installer].fullmatch(path) for installer in installers)

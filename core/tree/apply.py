@@ -946,6 +946,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     call_cache.cache(tree, pending, record, result)
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record, result)
+        installing.ends(tree, agent, pending)
         apply_shared_state.end(tree, agent, pending, result)
         carried.ends(tree, agent, pending, record, result)
 

@@ -104,7 +104,7 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
     if loaded is not None and loaded.manifest.needs.workspace == "write":
         labels = origin.written(tree, agent, pending)
         tree.live.working[record.n] = UnseenCall(
-            record.n, agent.path, call.function, labels, installs=pending.installs is not None
+            record.n, agent.path, call.function, labels, installs=pending.installs
         )
 
 
@@ -219,7 +219,7 @@ def _held(
 
     # Perhaps at the word of a stranger.
     strange = origin.strange(tree, _labels(tree, works, writers))
-    if not writers and only_installs(works, [one.path for one in fresh]):
+    if not writers and only_installs(tree, works, [one.path for one in fresh]):
         strange -= {from_tool(work.function) for work in works}
     if acting and strange:
         return "provenance", _acts(acting, strange)

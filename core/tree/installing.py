@@ -8,11 +8,12 @@ what it always does.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Final
 
 from iact.core.gate.impact import SCRIPTS
-from iact.core.gate.installs import PUBLIC_INDEX, Installer, installer_of, is_made_by_installing
-from iact.core.gate.provenance import from_tool
+from iact.core.gate.installs import PUBLIC_INDEX, Installer, installer_of, is_made_by
+from iact.core.gate.provenance import NOTHING, Labels, from_tool, join
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.live_folder import UnseenCall
@@ -61,14 +62,23 @@ def sends_names_only(tree: Tree, agent: Agent, pending: Pending, host: str) -> b
     if _something_runs(tree):
         return False
 
-    # Another call may have brought a stranger's text since it began.
-    met = agent.labels | origin.around(tree, agent, _RUN)
-    if origin.strange(tree, met) - {from_tool(_RUN)}:
+    if _met_beside(tree, agent, pending):
         return False
-    if pending.installs == "npm":
-        return True
     hosts = {host, *pending.hosts}
     return len(hosts) == 1 or hosts <= PUBLIC_INDEX
+
+
+def _met_beside(tree: Tree, agent: Agent, pending: Pending) -> Labels:
+    """The strangers whose text a call can have met since it began, without what it brought itself.
+
+    Another agent may bring one meanwhile, and write the names of what is to be installed. Its label says as little as
+    that of the call itself, so what counts is where a label lies.
+    """
+    shared = tree.shared
+    others = [labels for n, labels in shared.writing.items() if n != pending.call]
+    tried = shared.held.get(origin.layer_of(agent), NOTHING)
+    kept = origin.held_by(tree, _MODULE, agent) - {from_tool(_RUN)}
+    return origin.strange(tree, join([agent.labels, pending.beside, shared.files, tried, kept, *others]))
 
 
 def is_first_to_a_host(tree: Tree, module: str, host: str) -> bool:
@@ -80,6 +90,23 @@ def is_first_to_a_host(tree: Tree, module: str, host: str) -> bool:
     )
 
 
-def only_installs(works: Collection[UnseenCall], paths: Iterable[str]) -> bool:
+def ends(tree: Tree, agent: Agent, pending: Pending) -> None:
+    """Note that a call ends. What it changed is an install's if nobody else can have told it what to install."""
+    work = tree.live.working.get(pending.call)
+    if work is not None and work.installs is not None and _met_beside(tree, agent, pending):
+        tree.live.working[pending.call] = replace(work, installs=None)
+
+
+def only_installs(tree: Tree, works: Collection[UnseenCall], paths: Iterable[str]) -> bool:
     """Whether changes are what installers make, and nothing but installers can have made them."""
-    return bool(works) and all(work.installs for work in works) and all(map(is_made_by_installing, paths))
+    installers = [work.installs for work in works if work.installs is not None]
+    if not works or len(installers) < len(works):
+        return False
+
+    under_way = [
+        (agent, pending) for agent in tree.agents.values() for pending in agent.actions if pending.call
+    ]
+    seen = {work.n for work in works}
+    if any(pending.call in seen and _met_beside(tree, agent, pending) for agent, pending in under_way):
+        return False
+    return all(is_made_by(installers, path) for path in paths)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from iact.core.gate.effects import Effect
+from iact.core.gate.installs import Installer
 from iact.core.gate.provenance import NOTHING, Labels
 from iact.core.ports import FileChange, FileState
 from iact.core.records.calls import Held
@@ -26,8 +27,8 @@ class UnseenCall:
     agent: str
     function: str
     labels: Labels
-    installs: bool = False
-    """Whether it only installs packages, for an agent that has read no stranger (`core.tree.installing`)."""
+    installs: Installer | None = None
+    """The installer that it runs and nothing else, if no stranger was met (`core.tree.installing`)."""
 
 
 @dataclass(frozen=True, slots=True)

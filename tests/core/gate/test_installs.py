@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ext_modules.shell import npm
-from iact.core.gate.installs import installer_of, is_made_by_installing
+from iact.core.gate.installs import Installer, installer_of, is_made_by
 
 INSTALLS = {
     "pip install requests": "pip",
@@ -17,6 +17,7 @@ INSTALLS = {
     "npm ci --no-audit": "npm",
     "npm install --silent --save-dev @types/node@20.1.0 left-pad": "npm",
     "npm i react": "npm",
+    "pip install zope.interface backports.tarfile": "pip",
 }
 
 OTHERS = (
@@ -63,6 +64,16 @@ OTHERS = (
     "npx a",
     "npm install 'a",
     "npm install a\\\n--ignore-scripts=false",
+    "pip install sub/folder",
+    "pip install a.whl",
+    "pip install 'a.tar.gz[all]'",
+    "pip install a==1.ZIP",
+    "pip install @a/b",
+    "pip install a@b",
+    "npm install user/repository",
+    "npm install a.tgz",
+    "npm install a@b.tar.gz",
+    "npm install a[b]",
     "",
 )
 
@@ -78,22 +89,32 @@ def test_whatever_else_is_none(script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "made"),
+    ("path", "maker"),
     [
-        (".local", True),
-        (".local/bin/tool", True),
-        ("node_modules/a/package.json", True),
-        ("package.json", True),
-        ("package-lock.json", True),
-        ("GNUmakefile", False),
-        ("src/package.json", False),
-        ("src/node_modules/a.js", False),
-        (".npmrc", False),
-        ("a/.local/b", False),
+        (".local", "pip"),
+        (".local/bin/tool", "pip"),
+        (".local/lib/python3.11/site-packages/a.py", "pip"),
+        (".local/share", "pip"),
+        (".local/share/man/man1/tool.1", "pip"),
+        ("node_modules/a/package.json", "npm"),
+        ("package.json", "npm"),
+        ("package-lock.json", "npm"),
+        ("GNUmakefile", None),
+        ("src/package.json", None),
+        ("src/node_modules/a.js", None),
+        (".npmrc", None),
+        ("a/.local/b", None),
+        (".local/share/applications/a.desktop", None),
+        (".local/share/systemd/user/a.service", None),
+        (".local/libs/a", None),
+        ("node_modules.js", None),
     ],
 )
-def test_where_installers_write(path: str, made: bool) -> None:
-    assert is_made_by_installing(path) is made
+def test_where_an_installer_writes(path: str, maker: Installer | None) -> None:
+    """What pip builds could write everywhere: scripts into the list of npm's, which a person runs."""
+    assert is_made_by(["pip"], path) is (maker == "pip")
+    assert is_made_by(["npm"], path) is (maker == "npm")
+    assert is_made_by(["npm", "pip"], path) is (maker is not None)
 
 
 @pytest.mark.parametrize("script", [script for script, installer in INSTALLS.items() if installer == "npm"])
