@@ -53,16 +53,22 @@ _READ: Final = Recent[str, str](_KEPT)
 
 def whole(value: Value) -> str:
     """The text of a value as it is."""
-    if value.size <= READ_AT_ONCE:
+    if is_read_here(value):
         return value.text()
     return _TEXTS.get(value.sha256, value.size, value.text)
 
 
 def readable(value: Value) -> str:
     """The text of a value as models read it: safe to show, and without the end of its last line."""
-    if value.size <= READ_AT_ONCE:
+    if is_read_here(value):
         return _readable(value)
     return _READ.get(value.sha256, value.size, partial(_readable, value))
+
+
+def is_read_here(value: Value) -> bool:
+    """Whether a value is read where it is asked for. What may be lost is no text of its digest: it is read every time, so
+    that what another session has read decides nothing."""
+    return value.size <= READ_AT_ONCE or value.may_be_lost
 
 
 def _readable(value: Value) -> str:

@@ -62,6 +62,8 @@ class Value:
     """Where the content comes from, as the gate sees it (`core.gate`)."""
     origin: str = field(default="", compare=False)
     """What made it: the path of an agent, a function, a step of a plan, or "the user"."""
+    may_be_lost: bool = field(default=False, compare=False)
+    """Whether its session may have come here without the content, so that `load` returns a sentence about that."""
 
     @property
     def is_text(self) -> bool:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterable
 
-from iact.core.context.excerpt import READ_AT_ONCE, readable
+from iact.core.context.excerpt import READ_AT_ONCE, is_read_here, readable
 from iact.core.language.variables import Value
 from iact.core.plan import answers, forms
 from iact.core.plan.model import PlanError
@@ -48,5 +48,5 @@ async def stored_beside(text: str) -> StoredText:
 async def read_values_beside(values: Iterable[Value]) -> None:
     """Read the long texts among some values as models read them."""
     for value in values:
-        if value.is_text and value.size > READ_AT_ONCE:
+        if value.is_text and not is_read_here(value):
             await asyncio.to_thread(readable, value)

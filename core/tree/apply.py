@@ -222,7 +222,9 @@ def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, stric
     if not records:
         raise JournalError("The journal holds no record.")
 
-    tree = Tree(strict=strict, blobs=_tolerant(records, blobs))
+    adopted = any(isinstance(record.content, Adopt) for record in records)
+    read = _tolerant(blobs) if adopted else blobs
+    tree = Tree(strict=strict, blobs=read, may_lack_blobs=adopted)
     migrated = migrated_at(records)
     for record in records:
         tree.current = record.n >= migrated
@@ -230,10 +232,8 @@ def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, stric
     return tree
 
 
-def _tolerant(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """Return a reader of blobs. An adopted session opens even if some of its blobs are missing."""
-    if not any(isinstance(record.content, Adopt) for record in records):
-        return blobs
+def _tolerant(blobs: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """Return a reader of the blobs of an adopted session, which opens even if some are missing."""
 
     def read(digest: str) -> bytes:
         try:

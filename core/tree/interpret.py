@@ -746,4 +746,6 @@ def _blob_value(tree: Tree, blob: Blob | Artifact, media: str, function: str, pr
     """A value whose content is read when it is needed."""
     digest = blob.sha256
     read_blob = tree.blobs
-    return Value(digest, blob.size, media, lambda: read_blob(digest), provenance, function)
+    return Value(
+        digest, blob.size, media, lambda: read_blob(digest), provenance, function, tree.may_lack_blobs
+    )

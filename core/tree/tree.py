@@ -69,7 +69,7 @@ class Tree:
     With `strict`, folding checks every record against what the core itself would have done.
     """
 
-    def __init__(self, *, strict: bool, blobs: Callable[[str], bytes]) -> None:
+    def __init__(self, *, strict: bool, blobs: Callable[[str], bytes], may_lack_blobs: bool = False) -> None:
         # By what rules records are read.
         self._strict: Final = strict
         self.current = True
@@ -84,6 +84,8 @@ class Tree:
         """Whether a static prompt differs from the recorded one."""
         self.blobs: Final = blobs
         """Reads a blob by its SHA-256."""
+        self.may_lack_blobs: Final = may_lack_blobs
+        """Whether it returns a sentence for a blob that did not come along when the session was adopted."""
 
         # Who there is, and what they may use.
         self.agents: dict[str, Agent] = {}

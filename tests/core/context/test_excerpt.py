@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from iact.core.context.excerpt import AT_ONCE, Passage, Selection, beginning, excerpt, readable, select
-from iact.core.language.variables import text_value
+from iact.core.context.excerpt import (
+    AT_ONCE,
+    READ_AT_ONCE,
+    Passage,
+    Selection,
+    beginning,
+    excerpt,
+    readable,
+    select,
+)
+from iact.core.language.variables import Value, text_value
 
 NOTICE = re.compile(
     r"\[… (line|lines|character|characters) ([0-9,]+)(?:–([0-9,]+))? of ([0-9,]+)(?: of (lines=\S+))? (?:is|are) left out"
@@ -193,3 +203,15 @@ def test_a_passage_is_cut_once_whatever_it_stands_beside() -> None:
     assert "of 1,000 are left out" in str(passage)
     assert "of 1,000 are left out" in passage.within(800)
     assert str(passage).startswith("Result of `BASH`:\n```\nline 1\n")
+
+
+@pytest.mark.parametrize("lost_first", [True, False])
+def test_what_an_adopted_session_lost_is_no_text_of_its_digest(lost_first: bool) -> None:
+    """A long text is kept by its digest for all sessions. What one reads never depends on what another one has."""
+    content = f"{lost_first} ".encode() * READ_AT_ONCE
+    digest = hashlib.sha256(content).hexdigest()
+    lost = Value(digest, len(content), "text/plain", lambda: b"It is lost.", may_be_lost=True)
+    there = Value(digest, len(content), "text/plain", lambda: content)
+
+    readings = {value.load(): readable(value) for value in ([lost, there] if lost_first else [there, lost])}
+    assert readings == {b"It is lost.": "It is lost.", content: content.decode()}
