@@ -9,10 +9,19 @@ from typing import Final
 
 import pytest
 
+from iact.core.context import history
+from iact.core.context.prompt import STANDARD
 from iact.core.gate.gate import Ticket
+from iact.core.gate.installs import Installer
+from iact.core.language.actions import HELP
 from iact.core.modules.client import Completed, OnArtifact, Outcome
 from iact.core.modules.invoker import FunctionCall
 from iact.core.ports import Report
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.agent_context import AgentContext
+from iact.core.tree.installing import ends, only_installs
+from iact.core.tree.live_folder import UnseenCall
+from iact.core.tree.tree import Tree
 from tests.core.session import test_carried
 from tests.core.session.fakes import World
 from tests.core.session.test_carried import Desk, Question, ask
@@ -117,3 +126,57 @@ def test_an_install_beside_an_agent_that_meets_a_stranger_is_asked_about(
     """What stands in the lists of packages may be the stranger's words by now, and the user's secrets their names."""
     asked = questions(tmp_path, monkeypatch, script, together=True, stays=stays)
     assert [what for what, _ in asked] == ["shell>index.test"]
+
+
+STRANGER: Final = frozenset({"tool:shell.run"})
+
+
+def under_way(installer: Installer) -> tuple[Tree, Agent, Pending]:
+    """An install that has reached its index, in a live directory, as the tree has it."""
+    tree = Tree(strict=False, blobs=lambda digest: b"")
+    tree.agents["/"] = agent = Agent("/", "user", "", "smart", AgentContext(history.begin(STANDARD)))
+    pending = Pending(0, "BASH", "BASH", "", HELP, call=5, installs=installer)
+    agent.actions.append(pending)
+    tree.shared.writing[5] = STRANGER
+    tree.live.working[5] = UnseenCall(5, "/", "shell.run", STRANGER, installer)
+    return tree, agent, pending
+
+
+def lets_go(tree: Tree, *paths: str) -> bool:
+    return only_installs(tree, list(tree.live.working.values()), paths)
+
+
+def test_what_an_install_made_is_let_go() -> None:
+    tree, agent, pending = under_way("npm")
+    assert lets_go(tree, "package.json", "node_modules/a/a.js")
+
+    ends(tree, agent, pending)
+    agent.actions.clear()
+    tree.shared.files |= STRANGER
+    assert lets_go(tree, "package.json", "node_modules/a/a.js")
+    assert not lets_go(tree, "package.json", "Makefile")
+
+
+def test_what_pip_built_writes_no_list_of_npm() -> None:
+    tree, _, _ = under_way("pip")
+    assert lets_go(tree, ".local/bin/tool")
+    assert not lets_go(tree, "package.json")
+
+
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize("where", ["files", "under way", "removed"])
+def test_what_an_install_beside_a_stranger_made_is_held(where: str, ended: bool) -> None:
+    """The stranger's word has the label of the install's own, and another place."""
+    tree, agent, pending = under_way("npm")
+    match where:
+        case "files":
+            tree.shared.files |= STRANGER
+        case "under way":
+            tree.shared.writing[6] = STRANGER
+        case _:
+            pending.beside |= STRANGER
+    if ended:
+        ends(tree, agent, pending)
+        agent.actions.clear()
+        tree.shared.writing.clear()
+    assert not lets_go(tree, "package.json")
