@@ -115,9 +115,12 @@ def told_reason(why: str, language: Language) -> str:
     """A reason as a person reads it; as it is if it is not one of ours."""
     for reason in _LED_IN:
         if found := reason.pattern.fullmatch(why):
-            inner = told_reason(found[1], language)
-            return reason.told(language).format(inner)
+            # One is led in by us; what looks so within is a program's text.
+            return reason.told(language).format(_told(found[1], language))
+    return _told(why, language)
 
+
+def _told(why: str, language: Language) -> str:
     for reason in _REASONS:
         if found := reason.pattern.fullmatch(why):
             return reason.told(language).format(*found.groups())

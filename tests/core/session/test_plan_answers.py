@@ -128,3 +128,9 @@ def test_what_a_program_printed_stays_as_it_is() -> None:
     assert (
         told_reason("It failed and was left out: no such host", "zh") == "它失败了，因此被省略：no such host"
     )
+
+
+@pytest.mark.parametrize("again", [1, 5_000])
+def test_a_program_that_prints_our_words_is_told_as_it_is(again: int) -> None:
+    printed = "It was left out: " * again
+    assert told_reason(f"It failed and was left out: {printed}", "en").endswith(f"out: {printed}")
