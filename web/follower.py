@@ -125,12 +125,15 @@ class Follower:
         while True:
             try:
                 async with self._session.watch() as events:
+                    # Later records come in their places between the events: a text that was written before a record
+                    # must not arrive after it, because nothing would end it.
+                    before = self._session.records()
                     await self._send_session()
-                    await self._send_newest()
+                    await self._send_newest(before)
                     await self._send_apart()
                     await self._send_tree(self._session.tree())
                     await self._send_failure()
-                    await self._catch_up()
+                    await self._catch_up(len(before))
                     earlier = earlier or tasks.create_task(self._send_earlier())
                     async for event in events:
                         await self._pass_on(event)
@@ -178,14 +181,13 @@ class Follower:
     async def _new_record(self, record: Record) -> None:
         if record.n <= self._since:
             return
-        await self._catch_up()
+        await self._catch_up(record.n)
         # A session may be followed before its first record is durable, which says which models are small.
         if isinstance(record.content, Open | SetIntent | SetModels):
             await self._send_session()
 
-    async def _send_newest(self) -> None:
+    async def _send_newest(self, records: Sequence[Record]) -> None:
         """Send what a new lazy client shows first, without waiting for texts that take long to render."""
-        records = self._session.records()
         if not self._cursor.lazy or self._since or not records:
             return
         begin = _beginning(records, self._cursor.path)
@@ -249,8 +251,9 @@ class Follower:
             await self._outbox.send({"type": "records", "list": list_})
             self._first = begin + 1
 
-    async def _catch_up(self) -> None:
-        records = self._session.records(self._since)
+    async def _catch_up(self, last: int) -> None:
+        """Send the records that are missing, up to number `last`."""
+        records = self._session.records(self._since)[: max(0, last - self._since)]
         old = [record for record in records if record.n <= self._bare_until]
         for start in range(0, len(old), TOGETHER):
             await self._send_together(old[start : start + TOGETHER])

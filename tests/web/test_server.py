@@ -49,6 +49,27 @@ def test_records_come_in_order_without_gap_or_doubling() -> None:
     run(test)
 
 
+def test_what_was_written_before_a_record_never_arrives_after_it() -> None:
+    async def test() -> None:
+        session = FakeSession("s")
+        session.append("say", body="Go.")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            await until(client, type="ok", id=1)
+            await session.watched()
+            # All of it happens before the server can pass any of it on.
+            session.write("/", "first")
+            session.append("turn", body="first")
+            session.write("/", "second")
+            session.append("reply", body="second", to="user", status="ok")
+            seen = await until(client, type="record", n=3)
+            told = [message.get("text") or message.get("body") for message in seen[-4:]]
+            kinds = [message["type"] for message in seen[-4:]]
+            assert (kinds, told) == (["delta", "record"] * 2, ["first", "first", "second", "second"])
+
+    run(test)
+
+
 def test_a_record_that_comes_between_watching_and_reading_is_sent_once() -> None:
     async def test() -> None:
         session = FakeSession("s")
