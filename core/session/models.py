@@ -162,9 +162,20 @@ def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles, known: K
 
 
 def _only_model(endpoint: Endpoint) -> str:
-    names = list_models(endpoint.url, endpoint.key).names
+    listing = list_models(endpoint.url, endpoint.key)
+    names = listing.names
     if len(names) == 1:
         return names[0]
+    if listing.fault:
+        raise UsageError(
+            f"The endpoint {endpoint.url} does not answer ({listing.fault}), so it can't be asked for its models; "
+            "start it, or correct its address."
+        )
+    if listing.refused:
+        raise UsageError(
+            f"The endpoint {endpoint.url} rejects the key (HTTP {listing.status}), so it can't be asked for its "
+            "models; correct the key, or set IACT_MODEL to the name of one of its models."
+        )
     some = f" It has {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}." if names else ""
     raise UsageError(
         f"No model is named for the endpoint {endpoint.url}; set IACT_MODEL to the name of one of its models.{some}"

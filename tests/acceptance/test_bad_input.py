@@ -439,7 +439,7 @@ _USAGE: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
     "unknown scope": (("run", "--scope", "moon", "Hi."), {}, "There is no scope 'moon'; there are default."),
     "a file as workspace": (("run", "--workspace", "/etc/passwd", "Hi."), {}, "/etc/passwd is a file; give the directory to work in."),
     "no such workspace": (("run", "--workspace", "/nonexistent", "Hi."), {}, "There is no directory /nonexistent to work in."),
-    "no model's name": (("run", "Hi."), {"IACT_MODEL": ""}, "set IACT_MODEL to the name of one of its models."),
+    "no model's name, and nothing to ask for one": (("run", "Hi."), {"IACT_MODEL": ""}, "so it can't be asked for its models; start it, or correct its address."),
     "no http": (("run", "Hi."), {"OPENAI_BASE_URL": "ftp://example.org"}, "OPENAI_BASE_URL must be an http or https address"),
     "context": (("run", "Hi."), {"IACT_CONTEXT": "many"}, "The setting context (or IACT_CONTEXT) can't be 'many'"),
     "sandbox": (("run", "Hi."), {"IACT_SANDBOX": "jail"}, "The setting sandbox (or IACT_SANDBOX) can't be 'jail'"),

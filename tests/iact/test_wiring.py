@@ -43,22 +43,41 @@ def test_the_only_model_of_an_endpoint_is_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "key", "told"),
+    ("models", "told"),
     [
-        (["a", "b"], None, " It has a, b."),
-        ([f"m{number}" for number in range(9)], None, " It has m0, m1, m2, m3, m4, m5, m6, m7, …."),
-        ([], None, ""),
-        (["a"], "wrong", ""),
+        (["a", "b"], " It has a, b."),
+        ([f"m{number}" for number in range(9)], " It has m0, m1, m2, m3, m4, m5, m6, m7, …."),
+        ([], ""),
     ],
 )
-def test_a_choice_is_left_to_the_user(models: Sequence[str], key: str | None, told: str) -> None:
-    with Endpoint({}, models=models, api_key="right" if key else None) as endpoint:
+def test_a_choice_is_left_to_the_user(models: Sequence[str], told: str) -> None:
+    with Endpoint({}, models=models) as endpoint:
         with pytest.raises(UsageError) as raised:
-            named(endpoint.url, key)
+            named(endpoint.url, None)
         assert str(raised.value) == (
             f"No model is named for the endpoint {endpoint.url};"
             f" set IACT_MODEL to the name of one of its models.{told}"
         )
+
+
+def test_an_endpoint_that_rejects_the_key_is_not_said_to_have_no_models() -> None:
+    with Endpoint({}, models=["a"], api_key="right") as endpoint:
+        with pytest.raises(UsageError) as raised:
+            named(endpoint.url, "wrong")
+        assert str(raised.value) == (
+            f"The endpoint {endpoint.url} rejects the key (HTTP 401), so it can't be asked for its models; "
+            "correct the key, or set IACT_MODEL to the name of one of its models."
+        )
+
+
+def test_an_endpoint_that_is_gone_is_said_not_to_answer() -> None:
+    with Endpoint({}) as endpoint:
+        url = endpoint.url
+    with pytest.raises(UsageError) as raised:
+        named(url, None)
+    told = str(raised.value)
+    assert told.startswith(f"The endpoint {url} does not answer (")
+    assert told.endswith("so it can't be asked for its models; start it, or correct its address.")
 
 
 TOML = """\
