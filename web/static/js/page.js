@@ -235,12 +235,8 @@ export class Page {
       setText(part("alert"), store.alert);
     });
     store.addEventListener("stale", () => this.#askForSessions());
-    const boarding = () => {
-      if (!store.board?.phase || store.board.phase === "ready") return;
-      store.removeEventListener("board", boarding);
-      import("./dialogue/board_line.js").then(({ BoardLine }) => new BoardLine(store, () => this.settings.show("connect")), this.unreachable);
-    };
-    store.addEventListener("board", boarding);
+    this.#whenNeeded("board", () => store.board?.phase && store.board.phase !== "ready", () => import("./dialogue/board_line.js"),
+      ({ BoardLine }) => new BoardLine(store, () => this.settings.show("connect")));
     store.addEventListener("you", () => Promise.all([import("./people/people.js"), styled("settings")]).then(([{ People }]) => this.people ??= new People(store, this.request, this.open), this.unreachable));
   }
 
@@ -259,29 +255,36 @@ export class Page {
     });
   }
 
+  /**
+   * Fetch a part with the first event that needs it. If it can't be fetched, the next such event tries again.
+   * @template T
+   * @param {string} event of the store
+   * @param {() => unknown} needed
+   * @param {() => Promise<T>} load
+   * @param {(part: T) => unknown} make
+   */
+  #whenNeeded(event, needed, load, make) {
+    const { store } = this;
+    const look = () => {
+      if (!needed()) return;
+      store.removeEventListener(event, look);
+      load().then(make, () => {
+        store.addEventListener(event, look);
+        this.unreachable();
+      });
+    };
+    store.addEventListener(event, look);
+  }
+
   /** Parts that are fetched when the session first needs them. */
   #later() {
     const { store, connection } = this;
-    // With the first waiting message, or the first pause.
-    const waits = () => {
-      if (!store.nodes.some((node) => node.queued || node.paused)) return;
-      store.removeEventListener("tree", waits);
-      import("./composer/waiting_messages.js").then(({ WaitingMessages }) => new WaitingMessages(store, (type, fields) => this.attempt(connection.request(type, fields))));
-    };
-    store.addEventListener("tree", waits);
-    const planned = () => {
-      if (!store.nodes.some((node) => node.kind === "plan")) return;
-      store.removeEventListener("tree", planned);
-      import("./dialogue/waiting_plan.js").then(({ WaitingPlan }) => new WaitingPlan(store, this.request), this.unreachable);
-    };
-    store.addEventListener("tree", planned);
-    // With the first session that was branched from another.
-    const branched = () => {
-      if (!store.sessions.some((info) => info.source)) return;
-      store.removeEventListener("sessions", branched);
-      import("./dialogue/branches.js").then(({ Branches }) => new Branches(store, this.open));
-    };
-    store.addEventListener("sessions", branched);
+    this.#whenNeeded("tree", () => store.nodes.some((node) => node.queued || node.paused), () => import("./composer/waiting_messages.js"),
+      ({ WaitingMessages }) => new WaitingMessages(store, (type, fields) => this.attempt(connection.request(type, fields))));
+    this.#whenNeeded("tree", () => store.nodes.some((node) => node.kind === "plan"), () => import("./dialogue/waiting_plan.js"),
+      ({ WaitingPlan }) => new WaitingPlan(store, this.request));
+    this.#whenNeeded("sessions", () => store.sessions.some((info) => info.source), () => import("./dialogue/branches.js"),
+      ({ Branches }) => new Branches(store, this.open));
     store.addEventListener("tree", () => {
       if (this.#budget || store.past || store.used < MOST_USED) return;
       this.#budget = import("./composer/budget_bar.js").then(({ BudgetBar }) => new BudgetBar(store, (type, fields) => connection.request(type, fields), (text) => {

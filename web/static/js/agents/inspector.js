@@ -138,7 +138,8 @@ export class Inspector {
 
   async #showFacts() {
     const { factsOf } = await import("./facts.js");
-    if (this.#tab === "facts") this.#put(factsOf(this.store));
+    // By the time it is here, another tab or an empty session may be shown.
+    if (this.#tab === "facts" && this.store.session.id !== null) this.#put(factsOf(this.store));
   }
 
   /** Most sessions have no plan, so the code that draws one is not loaded at the start. */
