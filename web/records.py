@@ -461,7 +461,7 @@ def _gate(gate: Gate) -> Markup:
             else f"{gate.function} may not be used here."
         )
     return html(
-        '<p class="denied"><span class="badge denied t">denied</span> <span class="t">{}</span></p>{}',
+        '<p class="denial"><span class="badge denied t">denied</span> <span class="t">{}</span></p>{}',
         words,
         folded("Details", html('<p class="aside">{}</p>', details)),
     )

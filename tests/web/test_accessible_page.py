@@ -189,7 +189,7 @@ def test_axe_finds_nothing_where_something_waits_or_is_missing(
             queued = replace(node("/", "thinking", doing="", used=8400), queued=(said.n,))
             session.show(queued, replace(node("/analyst", "paused", used=5200), paused=True))
             await expect(page.locator(".queued")).to_have_count(1)
-            await expect(page.locator(".held")).to_contain_text("/analyst is paused.")
+            await expect(page.locator(".pause-line")).to_contain_text("/analyst is paused.")
             await check(page, "a message that waits, and a pause")
             await page.locator(".queued").get_by_role("button", name="Edit").click()
             await expect(page.locator(".queued textarea")).to_be_focused()

@@ -172,7 +172,7 @@ def test_a_running_tool_is_interrupted_paused_and_stopped_and_the_page_says_befo
         # A pause below is visible above; what runs is named, and can be ended.
         await page.locator('[data-path="/a"]').click()
         await page.locator("[data-role=controls]").get_by_role("button", name="Pause").click()
-        held = page.locator(".held")
+        held = page.locator(".pause-line")
         await expect(held).to_contain_text("Still running until finished: t.write (")
         await page.locator('[data-path="/"] > .node').click()
         await expect(held).to_contain_text("/a is paused.")

@@ -43,17 +43,17 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
             assert await critical.count() >= 5
             quick = [panel.get_by_role("group", name=f"/{name}: ") for name in ("bz2", "zlib", "lzma")]
             held_up = [await one.locator(".critical").count() for one in quick]
-            assert all([await one.locator(".bar").count() >= 3 for one in quick])
+            assert all([await one.locator(".timeline-bar").count() >= 3 for one in quick])
             assert held_up.count(0) >= 1
             assert sum(held_up) > 0
             await check(page, "timeline")
             await page.screenshot(path=tmp_path / "timeline.png")
 
             # By keyboard from bar to bar; Enter shows it in the dialogue.
-            await panel.locator('.bar[tabindex="0"]').focus()
+            await panel.locator('.timeline-bar[tabindex="0"]').focus()
             for key in ("ArrowDown", "ArrowRight"):
                 await page.keyboard.press(key)
-            bar = page.locator(".bar:focus")
+            bar = page.locator(".timeline-bar:focus")
             await expect(bar).to_have_attribute("aria-label", re.compile(r"^tool: shell\.run, [\d.]+ m?s, "))
             n = await bar.get_attribute("data-n")
             await page.keyboard.press("Enter")
@@ -78,7 +78,7 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
             await expect(dialog.locator(".timeline-track")).to_have_count(5)
             await check(page, "timeline, large")
             await page.screenshot(path=tmp_path / "timeline-large.png")
-            await dialog.locator(".bar.critical").last.click()
+            await dialog.locator(".timeline-bar.critical").last.click()
             await expect(dialog).to_be_hidden()
             await expect(tracks).to_have_count(5)
 
@@ -99,11 +99,14 @@ def test_a_timeline_goes_on_with_the_session_on_a_phone(tmp_path: Path) -> None:
             await expect(panel).to_contain_text("Nothing has been done yet.")
             turn = session.append("turn", body="```shell.run\nsleep 3\n```\n")
             call = session.append("call", turn=turn.n, action=0, function="shell.run", impact=1)
-            await expect(panel.locator(".bar.tool.open")).to_have_count(1)
+            open_calls = panel.locator(".timeline-bar[data-kind=tool].open")
+            await expect(open_calls).to_have_count(1)
+            # No style of another part of the page hides what the model did.
+            await expect(panel.locator(".timeline-track .timeline-bar[data-kind=model]").first).to_be_visible()
             session.append("result", turn=turn.n, action=0, function="shell.run", call=call.n, status="ok")
             session.append("reply", body="Done.", to="user", status="ok")
-            await expect(panel.locator(".timeline-track .bar.tool.critical")).to_have_count(1)
-            await expect(panel.locator(".bar.open")).to_have_count(0)
+            await expect(panel.locator(".timeline-track .timeline-bar[data-kind=tool].critical")).to_have_count(1)
+            await expect(panel.locator(".timeline-bar.open")).to_have_count(0)
             await check(page, "timeline on a phone")
             await page.screenshot(path=tmp_path / "timeline-narrow.png")
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

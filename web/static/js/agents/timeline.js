@@ -49,8 +49,8 @@ export class TimelineView {
     this.store = store;
     this.ask = ask;
     this.actions = actions;
-    const legend = el("ul", { className: "timeline-legend" }, ...Object.entries(WORDS).map(([kind, words]) => el("li", {}, el("span", { className: `bar ${kind}`, "aria-hidden": "true" }), words)),
-      el("li", {}, el("span", { className: "bar model critical", "aria-hidden": "true" }), t("the answer waited for this")));
+    const legend = el("ul", { className: "timeline-legend" }, ...Object.entries(WORDS).map(([kind, words]) => el("li", {}, el("span", { className: "timeline-bar", "data-kind": kind, "aria-hidden": "true" }), words)),
+      el("li", {}, el("span", { className: "timeline-bar critical", "data-kind": "model", "aria-hidden": "true" }), t("the answer waited for this")));
     this.#large.addEventListener("click", () => this.#enlarge());
     this.#inner.append(el("div", { className: "timeline-head" }, this.#said, this.#large), legend, el("p", { className: "facts" }, t("Drag along the bars to see the session as it was at that moment. Arrow keys move from bar to bar; Enter shows the bar in the dialogue.")), this.#chart);
     this.#chart.addEventListener("keydown", (event) => this.#key(event));
@@ -123,7 +123,7 @@ export class TimelineView {
       });
       this.#rows.append(more);
     }
-    const first = /** @type {HTMLElement|null} */ (this.#rows.querySelector(".bar"));
+    const first = /** @type {HTMLElement|null} */ (this.#rows.querySelector(".timeline-bar"));
     if (first) first.tabIndex = 0;
     if (focused) this.#focus(this.#rows.querySelector(`[data-key="${CSS.escape(focused)}"]`));
     const all = lasting(told.ms);
@@ -185,7 +185,7 @@ export class TimelineView {
     const started = new Date(Date.parse(this.#told?.started ?? "") + begin).toISOString();
     const words = [label && kind !== "model" ? `${WORDS[kind]}: ${label}` : WORDS[kind], end === null ? t("{time} so far", { time: lasting(this.#length(span)) }) : lasting(this.#length(span)), timeOfDay(started),
       critical ? t("the answer waited for this") : ""].filter(Boolean).join(", ");
-    const bar = el("button", { type: "button", className: `bar ${kind}${critical ? " critical" : ""}${end === null ? " open" : ""}`, tabIndex: -1, title: words, "aria-label": words, "data-n": n, "data-key": `${path} ${n} ${kind}` });
+    const bar = el("button", { type: "button", className: `timeline-bar${critical ? " critical" : ""}${end === null ? " open" : ""}`, "data-kind": kind, tabIndex: -1, title: words, "aria-label": words, "data-n": n, "data-key": `${path} ${n} ${kind}` });
     bar.style.left = `${100 * left}%`;
     bar.style.width = `${100 * (right - left)}%`;
     bar.addEventListener("click", () => this.#leave(() => this.actions.reveal(n)));
@@ -266,7 +266,7 @@ export class TimelineView {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    const bar = event.target instanceof HTMLElement ? event.target.closest(".bar") : null;
+    const bar = event.target instanceof HTMLElement ? event.target.closest(".timeline-bar") : null;
     if (!bar) return;
     const row = bar.closest(".timeline-row");
     /** @type {Record<string, () => Element|null|undefined>} */
@@ -275,19 +275,19 @@ export class TimelineView {
       ArrowLeft: () => bar.previousElementSibling,
       ArrowDown: () => nearest(row?.nextElementSibling, bar),
       ArrowUp: () => nearest(row?.previousElementSibling, bar),
-      Home: () => row?.querySelector(".bar"),
-      End: () => [...(row?.querySelectorAll(".bar") ?? [])].pop(),
+      Home: () => row?.querySelector(".timeline-bar"),
+      End: () => [...(row?.querySelectorAll(".timeline-bar") ?? [])].pop(),
     };
     const next = ways[event.key]?.();
     if (next === undefined) return;
     event.preventDefault();
-    if (next?.classList.contains("bar")) this.#focus(next);
+    if (next?.classList.contains("timeline-bar")) this.#focus(next);
   }
 
   /** Tab reaches one bar: the last that had the focus. @param {Element|null} bar */
   #focus(bar) {
     if (!(bar instanceof HTMLElement)) return;
-    for (const other of this.#rows.querySelectorAll('.bar[tabindex="0"]')) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    for (const other of this.#rows.querySelectorAll('.timeline-bar[tabindex="0"]')) /** @type {HTMLElement} */ (other).tabIndex = -1;
     bar.tabIndex = 0;
     bar.focus();
     bar.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -301,7 +301,7 @@ export class TimelineView {
  */
 function nearest(row, bar) {
   const at = bar.getBoundingClientRect().left;
-  const bars = [...(row?.querySelectorAll(".bar") ?? [])];
+  const bars = [...(row?.querySelectorAll(".timeline-bar") ?? [])];
   return bars.sort((a, b) => Math.abs(a.getBoundingClientRect().left - at) - Math.abs(b.getBoundingClientRect().left - at))[0] ?? null;
 }
 

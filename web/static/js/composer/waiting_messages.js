@@ -21,7 +21,7 @@ function within(path, above) {
 }
 
 export class WaitingMessages {
-  #held = el("p", { className: "held", hidden: true });
+  #held = el("p", { className: "pause-line", hidden: true });
   #text = el("span", {});
   #act = el("button", { type: "button", className: "link" });
   #list = el("div", { className: "queue" });

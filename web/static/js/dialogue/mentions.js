@@ -95,7 +95,7 @@ export class Mentions {
    * @param {boolean} [code]
    */
   #button(path, at, label, code = false) {
-    const button = el("button", { type: "button", className: `file-link${code ? " code" : ""}`, title: t("Show the file {path}", { path }) }, label);
+    const button = el("button", { type: "button", className: `file-link${code ? " in-code" : ""}`, title: t("Show the file {path}", { path }) }, label);
     button.addEventListener("click", () => this.open(path, { at }));
     return button;
   }
