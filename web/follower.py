@@ -32,7 +32,7 @@ from iact.core.session.events import (
     RecordAppended,
     TreeChanged,
 )
-from iact.core.session.models import small_models
+from iact.core.session.models import model_prices, small_models
 from iact.core.session.view import NodeView
 from iact.web.outbox import Outbox
 from iact.web.ports import Prices, Session
@@ -81,8 +81,8 @@ class Cursor:
 class Follower:
     """Follows one session for one client. `turn`: the client's place in the queue for rendering.
 
-    `prices`: what tokens cost, if known. `role`: the client's role in the session; `owner`: the owner's name, if that
-    is another user.
+    `prices`: what tokens cost by the settings, if known. `role`: the client's role in the session; `owner`: the owner's
+    name, if that is another user.
     """
 
     def __init__(
@@ -289,13 +289,26 @@ class Follower:
         }
         if self._role != "owner":
             message["role"], message["owner"] = self._role, self._owner
-        if self._prices is not None:
-            message["prices"] = _price_fields(self._prices)
+        prices = self._priced()
+        if prices is not None:
+            message["prices"] = _price_fields(prices)
         if isinstance(self._session, StoredSession) and self._session.example:
             message["example"] = True
         if isinstance(self._session, StoredSession) and self._session.foreign:
             message["foreign"] = self._session.foreign
         await self._outbox.send(message)
+
+    def _priced(self) -> Prices | None:
+        """What tokens cost here: the prices that the session recorded, before those of the settings."""
+        recorded = {
+            name: Prices(price.prompt, price.cached, price.completion)
+            for name, price in model_prices(self._session.records()).items()
+        }
+        if not recorded:
+            return self._prices
+
+        general = self._prices or Prices(0.0, 0.0, 0.0)
+        return replace(general, models={**general.models, **recorded})
 
     async def _send_tree(self, nodes: tuple[NodeView, ...]) -> None:
         message: news.TreeNews = {

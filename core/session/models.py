@@ -166,6 +166,7 @@ def _only_model(endpoint: Endpoint) -> str:
     names = listing.names
     if len(names) == 1:
         return names[0]
+
     if listing.fault:
         raise UsageError(
             f"The endpoint {endpoint.url} does not answer ({listing.fault}), so it can't be asked for its models; "
@@ -176,6 +177,7 @@ def _only_model(endpoint: Endpoint) -> str:
             f"The endpoint {endpoint.url} rejects the key (HTTP {listing.status}), so it can't be asked for its "
             "models; correct the key, or set IACT_MODEL to the name of one of its models."
         )
+
     some = f" It has {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}." if names else ""
     raise UsageError(
         f"No model is named for the endpoint {endpoint.url}; set IACT_MODEL to the name of one of its models.{some}"
@@ -224,6 +226,26 @@ def small_models(records: Iterable[Record]) -> frozenset[str]:
             roles = record.content.models.values()
             names.update(terms.model for terms in roles if terms.static is not None)
     return frozenset(names)
+
+
+def model_prices(records: Iterable[Record]) -> dict[str, Price]:
+    """What a session's models cost, by their names, as it was recorded last. A model without a price is missing.
+
+    The name is the one that answers, also where the settings leave it to the endpoint.
+    """
+    prices: dict[str, Price] = {}
+    for record in records:
+        if not isinstance(record.content, Open | SetModels):
+            continue
+        roles = record.content.models.values()
+
+        # Two roles can have one model, and a price for only one of them.
+        for terms in roles:
+            prices.pop(terms.model, None)
+        for terms in roles:
+            if terms.price is not None:
+                prices[terms.model] = Price(terms.price.prompt, terms.price.cached, terms.price.completion)
+    return prices
 
 
 def by_a_small_model(reply: Record, records: Sequence[Record]) -> bool:

@@ -7,9 +7,11 @@ Exit status: 0 done, 1 failed, 2 wrong usage; of work on a goal also 3 reached i
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -20,6 +22,7 @@ from iact.core.errors import IactError, UsageError, lone
 from iact.signals import ENDING
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 __all__ = ["main", "parse", "program"]
 
@@ -65,6 +68,7 @@ def _run(chosen: Chosen) -> int:
     from iact.settings import load
     from iact.shared_files import shared_files
 
+    settings = None
     try:
         settings = load(data=chosen.data)
         logs.begin(settings.log, settings.log_format)
@@ -86,12 +90,22 @@ def _run(chosen: Chosen) -> int:
     except Exception as error:
         if chosen.debug:
             raise
-        if isinstance(error, OSError) and error.errno in _FULL:
-            where = f" ({error.filename})" if error.filename else ""
-            print(f"iact: The disk is full{where}. Free some space, and start it again.", file=sys.stderr)
-            return 1
-        print(
-            f"iact: an internal error ({type(error).__name__}: {error}). Run it again with --debug to see where.",
-            file=sys.stderr,
-        )
+        print(f"iact: {_sentence(error, None if settings is None else settings.data)}", file=sys.stderr)
         return 1
+
+
+def _sentence(error: Exception, data: Path | None) -> str:
+    """What happened and what to do, of an error that no part of the program expected. `data`: the data directory."""
+    if isinstance(error, OSError) and error.errno in _FULL:
+        where = f" ({error.filename})" if error.filename else ""
+        return f"The disk is full{where}. Free some space, and start it again."
+
+    file = error.filename if isinstance(error, OSError) else None
+    if isinstance(error, OSError) and error.errno in _FORBIDDEN and isinstance(file, str | os.PathLike):
+        in_data = data is not None and Path(file).is_relative_to(data)
+        remedy = (
+            f" Make the data directory {data} writable, or choose another one with --data." if in_data else ""
+        )
+        return f"{os.fspath(file)} can't be used: {error.strerror}.{remedy}"
+
+    return f"an internal error ({type(error).__name__}: {error}). Run it again with --debug to see where."

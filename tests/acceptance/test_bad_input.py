@@ -261,6 +261,26 @@ def test_a_disk_that_is_full_from_the_start(
     assert "Traceback" not in ran.stderr
 
 
+@pytest.fixture
+def read_only_disk(small_disk: Path) -> Path:
+    """A directory that nobody can write to, not even root."""
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    return small_disk
+
+
+@pytest.mark.parametrize("command", [("run", "Hello."), ("serve", "--port", "0"), ("mcp", "--http", "0")])
+def test_a_data_directory_that_is_read_only(
+    stage: Stage, read_only_disk: Path, command: tuple[str, ...]
+) -> None:
+    ran = Product.at(read_only_disk, _NOWHERE, **NO_MODULES).run(*command)
+    assert ran.status in (1, 2), ran
+    told = ran.stderr.splitlines()[-1]
+    assert str(read_only_disk) in told, ran.stderr
+    assert "Read-only file system" in told, ran.stderr
+    assert "internal error" not in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
 # --- journals that are damaged ------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -183,6 +184,42 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
             assert Secrets(tmp_path).of(["MODEL_SMART_KEY"]) == {"MODEL_SMART_KEY": secret}
             assert secret not in written + journal.read_text(encoding="utf-8")
             replay(journal, verify=True)
+
+    run(test)
+
+
+def test_prices_of_a_model_that_is_not_named_are_counted(tmp_path: Path) -> None:
+    """The form invites to leave the name empty where an endpoint has one model. Its prices count all the same."""
+
+    async def test() -> None:
+        with Endpoint(answered, models=["the-only-one"]) as endpoint:
+            settings = load(data=str(tmp_path), environment={})
+            async with runtime(tmp_path, replies({"/": ["I am the first."]})) as opened:
+                session = await opened.open()
+                await session.ask("Who are you?")
+                around = ServerSurroundings(Choices(settings, opened.use_models))
+                async with browsing(opened, around) as scene:
+                    page = await scene.page(session.id)
+                    cost = page.locator("#inspector-panel dt", has_text="Cost").locator("+ dd")
+                    await expect(page.locator(".entry.reply")).to_have_count(1)
+                    await expect(cost).to_have_count(0)
+
+                    await page.get_by_role("button", name="Settings").click()
+                    await page.get_by_role("button", name="Change the model for smart").click()
+                    await page.get_by_label("Server address").fill(endpoint.url)
+                    await page.get_by_text("Price of a million tokens").click()
+                    await page.get_by_label("Read", exact=True).fill("30000")
+                    await page.get_by_label("Written", exact=True).fill("60000")
+                    await page.get_by_role("button", name="Save").click()
+                    row = page.locator("[data-model-role=smart]")
+                    await expect(row).to_contain_text("its only model at")
+                    await page.keyboard.press("Escape")
+
+                    await page.locator("[data-role=text]").fill("And now?")
+                    await page.keyboard.press("Enter")
+                    await expect(page.locator(".entry.reply").last).to_contain_text("the endpoint speaks")
+                    await expect(cost).to_have_text(re.compile(r"^\d+\.\d\d$"))
+                    assert float(await cost.inner_text()) > 0
 
     run(test)
 

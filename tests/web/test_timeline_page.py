@@ -102,10 +102,14 @@ def test_a_timeline_goes_on_with_the_session_on_a_phone(tmp_path: Path) -> None:
             open_calls = panel.locator(".timeline-bar[data-kind=tool].open")
             await expect(open_calls).to_have_count(1)
             # No style of another part of the page hides what the model did.
-            await expect(panel.locator(".timeline-track .timeline-bar[data-kind=model]").first).to_be_visible()
+            await expect(
+                panel.locator(".timeline-track .timeline-bar[data-kind=model]").first
+            ).to_be_visible()
             session.append("result", turn=turn.n, action=0, function="shell.run", call=call.n, status="ok")
             session.append("reply", body="Done.", to="user", status="ok")
-            await expect(panel.locator(".timeline-track .timeline-bar[data-kind=tool].critical")).to_have_count(1)
+            await expect(
+                panel.locator(".timeline-track .timeline-bar[data-kind=tool].critical")
+            ).to_have_count(1)
             await expect(panel.locator(".timeline-bar.open")).to_have_count(0)
             await check(page, "timeline on a phone")
             await page.screenshot(path=tmp_path / "timeline-narrow.png")

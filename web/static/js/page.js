@@ -309,7 +309,7 @@ export class Page {
       const path = entry instanceof HTMLElement ? entry.dataset.agent : undefined;
       if (!button) return;
       if (button.matches(".chip") && path) this.#showVariable(path, (button.textContent ?? "").slice(1));
-      if (button.matches(".go-on") && path) this.#goOnWriting(path);
+      if (button.matches(".go-on") && path) this.#goOnWriting(path, button.dataset.say);
       if (button.matches(".show-all")) {
         this.attempt(import("./dialogue/full_text.js").then(({ showWhole }) => showWhole(button, (n) => this.connection.request("source", { n, plain: true }))));
       }
@@ -542,10 +542,9 @@ export class Page {
     else this.composer.say(t("This is not a variable."), true);
   }
 
-  /** Continue a reply that was cut off. @param {string} path */
-  #goOnWriting(path) {
+  /** Continue a reply that was cut off, or work that a limit ended. @param {string} path @param {string} [text] */
+  #goOnWriting(path, text = t("Continue exactly where you were cut off.")) {
     if (this.store.past) return;
-    const text = t("Continue exactly where you were cut off.");
     this.attempt(path === "/" ? this.connection.request("say", { text }) : this.connection.request("inject", { path, text, mode: "queue" }));
   }
 

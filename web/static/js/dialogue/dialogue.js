@@ -140,7 +140,7 @@ export class Dialogue {
     if (this.#seen < 0) this.#rebuild();
     else this.#goOn();
     this.#showReceipts();
-    for (const entry of this.#list.querySelectorAll(".entry.own")) this.#markReplied(entry);
+    for (const entry of this.#list.querySelectorAll(".entry:is(.own, .child)")) this.#markReplied(entry);
     this.#showLive();
     this.#showEmpty();
     if (this.#following) this.#toBottom();
@@ -189,10 +189,20 @@ export class Dialogue {
         this.#waiting.push(record);
         continue;
       }
-      if (record.kind === "reply" && record.of) this.#replies.set(record.of, record.n);
+      if (record.kind === "reply") this.#shownAs(record);
       if (entryOf(record, selected, this.#record)) this.#items.push({ n: record.n, record });
       if (this.#waiting.length) this.#release(record);
     }
+  }
+
+  /** A text that became a reply is not shown a second time: what its turn said, or the report of a plan. @param {JournalRecord} reply */
+  #shownAs(reply) {
+    if (reply.kind !== "reply") return;
+    // Only a plan's report is passed on without a model.
+    const isReport = reply.to === "user" && !reply.model && !reply.of;
+    const report = isReport ? this.store.records.findLast((one) => one.n < reply.n && one.kind === "reply" && one.to === reply.agent) : undefined;
+    const before = report?.body === reply.body ? report?.n : reply.of;
+    if (before) this.#replies.set(before, reply.n);
   }
 
   /** A message that waited is shown after the answer that it waited for, or where it was sent. @param {JournalRecord} record */
@@ -239,6 +249,7 @@ export class Dialogue {
     made.dataset.agent = record.agent;
     this.#markReplied(made);
     this.#markSmall(made, record);
+    this.#offerAfter(made, record);
     if (entry.look !== "minor") made.tabIndex = 0;
     return made;
   }
@@ -247,6 +258,13 @@ export class Dialogue {
   #markReplied(entry) {
     const reply = this.#replies.get(Number(entry.getAttribute("data-n")));
     entry.classList.toggle("replied", reply !== undefined && reply <= this.store.shown);
+  }
+
+  /** After a reply that is no answer, there is something to do. @param {Element} entry @param {JournalRecord} record */
+  #offerAfter(entry, record) {
+    const isOver = record.kind === "reply" && record.agent === this.store.selected && (record.status === "bound" || record.status === "failed");
+    if (!isOver) return;
+    void import("./after_reply.js").then(({ offerAfter }) => offerAfter(entry, record, this.store, this.actions.connect), () => undefined);
   }
 
   /** An answer of the small model on board says so, and leads to a larger one. @param {Element} entry @param {JournalRecord|undefined} record */
