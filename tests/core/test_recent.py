@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from iact.core.recent import Recent
 
 
@@ -46,12 +48,9 @@ def test_what_fails_is_not_kept() -> None:
     recent = Recent[str, str](4)
 
     def fail() -> str:
-        raise ValueError
+        raise ValueError("no")
 
     for _ in range(2):
-        try:
+        with pytest.raises(ValueError, match="no"):
             recent.get("a", 1, fail)
-        except ValueError:
-            continue
-        raise AssertionError
     assert recent.get("a", 1, lambda: "there") == "there"

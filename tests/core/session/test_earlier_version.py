@@ -10,15 +10,23 @@ from typing import Final, Literal
 import pytest
 
 from iact.core import Session
+from iact.core.modules.registry import Loaded
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
+from iact.core.tree.earlier_version import replaced
+from iact.core.tree.tree import Tree
 from tests.core.session.fakes import World, replies, runtime
-from tests.core.session.test_module_loader import GrowingHost, deploy
+from tests.core.session.test_module_loader import GrowingHost, deploy, manifest
 
 TARGET: Final = "weather.example:443"
 CALL: Final = f"```weather.forecast\nreach {TARGET}\n```"
 
 Lasts = Literal["session", "always"]
+
+
+def loaded(digest: str) -> Loaded:
+    """The module `weather` as an agent wrote it."""
+    return Loaded(manifest("weather"), digest * 64, "agent", frozenset())
 
 
 def asked_in(
@@ -81,6 +89,34 @@ def test_a_host_that_is_always_allowed_is_not_given_to_another_sessions_module(t
     """Another session's agent takes the name, and says that it needs the same host."""
     assert len(asked_in(tmp_path, [deploy("weather"), CALL], lasts="always")) == 1
     assert len(asked_in(tmp_path, [deploy("weather", "other"), CALL], lasts="always")) == 1
+
+
+def test_nor_to_a_module_that_comes_when_the_session_knows_what_is_allowed(tmp_path: Path) -> None:
+    first = [deploy("weather"), CALL]
+    assert len(asked_in(tmp_path, first, lasts="always")) == 1
+
+    other = "```stocks.price\nreach stocks.example:443\n```"
+    asked = asked_in(tmp_path, [deploy("stocks"), other, deploy("weather", "other"), CALL], lasts="always")
+    assert [one.text("module") for one in asked if one.kind == "host"] == ["stocks", "weather"]
+
+
+@pytest.mark.parametrize("now", [loaded("b"), None], ids=["other code", "gone"])
+def test_nothing_that_was_let_go_is_let_go_to_other_code(now: Loaded | None) -> None:
+    """Neither what it may send, nor a connection that was allowed once; what other modules may do stays."""
+    weather, stocks = ("weather", "weather.example", 443), ("stocks", "stocks.example", 443)
+    tree = Tree(strict=True, blobs=lambda digest: b"")
+    tree.set_modules({"weather": loaded("a")})
+    tree.carried.allowed = {("weather", "call"), ("stocks", "call")}
+    tree.hosts.let_go = {weather, stocks}
+    tree.hosts.once = {weather: frozenset({1}), stocks: frozenset({2})}
+    tree.hosts.session = frozenset({("weather", TARGET)})
+
+    replaced(tree, "weather", now)
+
+    assert tree.carried.allowed == {("stocks", "call")}
+    assert tree.hosts.let_go == {stocks}
+    assert tree.hosts.once == {stocks: frozenset({2})}
+    assert tree.hosts.outdated == {("weather", TARGET)}
 
 
 CLEARED: Final = '[scope.default]\nfunctions = ["*"]\nclearance = ["weather.*"]\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import hashlib
 import io
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from iact.core.errors import IactError, JournalLocked, MemoryUnavailable, UsageError
+from iact.core.journal.ends import JournalEnds
 from iact.core.journal.file import Journal, read_journal
 from iact.core.journal.record import encode
 from iact.core.journal.seal import KEY
@@ -237,6 +239,25 @@ def test_a_session_that_cannot_be_read_can_be_deleted_restored_and_deleted_for_g
 
     asyncio.run(scene())
     assert not store.deleted()
+
+
+def test_a_session_that_may_be_read_again_is_listed_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A right that is granted changes nothing of the file by which the index could notice it."""
+    stored(tmp_path, "Which moon is far?")
+
+    def refuse(*arguments: object) -> object:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalEnds, "of", refuse)
+        (info,) = indexed(tmp_path).sessions()
+    assert (info.state, info.what) == ("unreadable", "Permission denied")
+
+    (info,) = indexed(tmp_path).sessions()
+    assert info.readable
+    assert info.title == "Which moon is far?"
 
 
 # --- the index --------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,14 +24,10 @@ from iact.core.models.structured import structured
 from iact.core.plan import answers, forms
 from iact.core.plan.forms import MAX_STEPS, read_form
 from iact.core.plan.model import PlanError
-from iact.core.ports import ChatMessage
+from iact.core.ports import ChatMessage, ModelEvent, TextDelta
 from iact.core.session import live, long_texts
 from iact.core.session.replay import replay
-from tests.core.session.fakes import ScriptedModel, runtime
-
-_LONG: Final = 400_000
-"""The characters from which a text is so long that the loop must not work on it."""
-
+from tests.core.session.fakes import Script, ScriptedModel, runtime
 
 _NOTHING_LONG: Final = frozenset(
     scene.name for scene in SCENES if scene.name.startswith(("a message", "a reply"))
@@ -40,6 +36,15 @@ _NOTHING_LONG: Final = frozenset(
 }
 """Scenes in which nothing is long enough for a thread, or whose work is watched in `test_long_replies`."""
 
+_WORK: Final = (
+    (excerpt, "_readable", excerpt.READ_AT_ONCE),
+    (forms, "_read_form", forms.READ_AT_ONCE),
+    (answers, "_extract", forms.READ_AT_ONCE),
+    (live, "stored", excerpt.READ_AT_ONCE),
+    (long_texts, "stored", excerpt.READ_AT_ONCE),
+)
+"""What is done with texts, and how long one is at most that the loop may work on."""
+
 
 class Watched:
     """Notes which thread did which work on long texts."""
@@ -47,19 +52,13 @@ class Watched:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.done: list[tuple[str, bool]] = []
         """Each work with whether the loop's thread did it."""
-        for module, name in (
-            (excerpt, "_readable"),
-            (forms, "_read_form"),
-            (answers, "_extract"),
-            (live, "stored"),
-            (long_texts, "stored"),
-        ):
-            patch.setattr(module, name, self._noting(name, getattr(module, name)))
+        for module, name, at_once in _WORK:
+            patch.setattr(module, name, self._noting(name, at_once, getattr(module, name)))
 
-    def _noting(self, name: str, work: Callable[..., object]) -> Callable[..., object]:
+    def _noting(self, name: str, at_once: int, work: Callable[..., object]) -> Callable[..., object]:
         def noting(text: str | Value, *more: object) -> object:
             size = text.size if isinstance(text, Value) else len(text)
-            if size > _LONG:
+            if size > at_once:
                 self.done.append((name, threading.current_thread() is threading.main_thread()))
             return work(text, *more)
 
@@ -96,11 +95,7 @@ def test_long_texts_are_worked_on_beside_the_loop(
     print(f"{scene.name}: longest step of the loop {watch.seconds * 1000:.0f} ms")
     by_the_loop = [name for name, on_loop in watched.done if on_loop]
     assert by_the_loop == []
-    if (
-        any(word in scene.name for word in ("result", "SHOW", "refused", "900 kB"))
-        and "brackets" not in scene.name
-    ):
-        assert watched.done
+    assert bool(watched.done) is (scene.name not in _NOTHING_LONG)
 
 
 @pytest.mark.parametrize("name", ["a result of 16 MB of German", "SHOW of a result of 16 MB of German"])
@@ -155,10 +150,31 @@ class Answer(BaseModel):
     word: str
 
 
+class Rambling(ScriptedModel):
+    """Sends its answers character by character, and counts how many were taken of each."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.read: dict[int, int] = {}
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        request = len(self.read)
+        async for event in super().stream(messages, max_tokens=max_tokens):
+            if not isinstance(event, TextDelta):
+                yield event
+                continue
+            for character in event.text:
+                self.read[request] = self.read.get(request, 0) + 1
+                yield TextDelta(character)
+
+
 def test_an_answer_ends_where_its_limit_does() -> None:
     """An endpoint that goes on and on is not read for ever."""
     limit, written = 100, "x" * 50_000
-    model = ScriptedModel(lambda asked: written)
+    model = Rambling(lambda asked: written)
     with pytest.raises(StructuredFailed) as failed:
         asyncio.run(structured(model, [ChatMessage("user", "Say it.")], Answer, max_tokens=limit))
     assert failed.value.reply == written[: limit * 16]
+    assert set(model.read.values()) == {limit * 16 + 1}
