@@ -19,6 +19,7 @@ from iact.faces.conversation import Exchange
 from iact.faces.failure import NOT_IN_FORM, WorkFailure, failure_of
 from iact.faces.message import question_id, say
 from iact.faces.responses.given import ClientFields, keep
+from iact.faces.responses.items import OutputItems, items_of
 from iact.faces.responses.output import (
     ResponsePlace,
     asked_in_words,
@@ -164,9 +165,24 @@ class Begun:
 
     def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
         """Return the items, the status, and further fields about the end."""
-        items = [message_item(self.place, n, text) for n, text in enumerate(self.texts)]
+        items = items_of(self.items(), self.records)
+        for text in self.last_texts:
+            items.append(message_item(self.place, len(items), text))
         items += self.calls
         return items, *self.ending()
+
+    def items(self) -> OutputItems:
+        """Begin the items of the response. What the root says is among them, unless the client wants a form of it."""
+        return OutputItems.of(
+            self.session, self.start, longest=self.terms.longest, messages=self.terms.form is None
+        )
+
+    @property
+    def last_texts(self) -> list[str]:
+        """What is said when all else is known: the answer in the form that the client wants, and the question in words."""
+        said, _ = self._said
+        in_form = said if self.terms.form is not None else []
+        return [text for text in (*in_form, self.asked) if text]
 
     def ending(self) -> tuple[str, dict[str, JSON]]:
         """Return the status, and further fields about the end."""

@@ -29,7 +29,7 @@ QUESTION: Final = "iact_clearance"
 """The function whose calls represent questions to the client."""
 
 _RESPONSE: Final = re.compile(r"resp_(.{1,120})_(\d{1,9})")
-_ITEM: Final = re.compile(r"msg_(resp_.{1,120}_\d{1,9})_\d{1,9}|fc_(.{1,120}_\d{1,9})")
+_ITEM: Final = re.compile(r"(?:msg|mcp)_(resp_.{1,120}_\d{1,9})_\d{1,9}|fc_(.{1,120}_\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
@@ -16,6 +16,8 @@ from starlette.routing import BaseRoute, Route
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
+from iact.core.session.runtime import Runtime
+from iact.faces.conversation import Exchange
 from iact.faces.failure import INVALID, failure_from
 from iact.faces.http.access import Access, body_of
 from iact.faces.http.server import error_response, failure_response
@@ -26,6 +28,7 @@ from iact.faces.responses.begun import Begun, not_in_form
 from iact.faces.responses.chat import Chats
 from iact.faces.responses.description import description
 from iact.faces.responses.events import EventStream
+from iact.faces.responses.items import OutputItems, items_of
 from iact.faces.responses.output import (
     ResponsePlace,
     call_items,
@@ -40,9 +43,13 @@ from iact.faces.responses.output import (
 )
 from iact.faces.responses.terms import MODELS, UnknownModel
 from iact.faces.responses.wire import CreateCompletion, CreateResponse
-from iact.faces.root_text import TextStream
 
 _Model = TypeVar("_Model", bound=BaseModel)
+
+_FROM_ITS_BEGINNING: Final = (
+    "A response is told from its beginning: leave out starting_after. What is finished comes in whole items, so the numbers "
+    "of its events are others than before."
+)
 
 
 def routes(access: Access) -> Sequence[BaseRoute]:
@@ -123,13 +130,20 @@ class _Responses:
 
     async def read(self, request: Request) -> Response:
         who = await self._access.principal(request, "see")
-        async with self._access.runtime(who) as runtime:
+        streams = request.query_params.get("stream") == "true"
+        if streams and "starting_after" in request.query_params:
+            return _usage(UsageError(_FROM_ITS_BEGINNING))
+
+        async with AsyncExitStack() as held:
+            runtime = await held.enter_async_context(self._access.runtime(who))
             try:
                 place = place_of(request.path_params["identity"])
                 found = await work.stored(runtime, place)
             except UsageError as error:
                 raise HTTPException(404, str(error)) from error
-            return JSONResponse(_stored_fields(place, found))
+            if not streams:
+                return JSONResponse(_stored_fields(place, found))
+            return EventResponse(_told_again(runtime, place, found), held.pop_all().aclose)
 
     async def cancel(self, request: Request) -> Response:
         who = await self._access.principal(request, "change")
@@ -174,63 +188,104 @@ class _Responses:
 
 async def _events(begun: Begun, fields: Callable[..., dict[str, JSON]]) -> AsyncGenerator[str, None]:
     """Yield the events of a response. `fields`: returns the response, given a status, its items and fields about its end."""
-    wire, text = EventStream(begun.place), TextStream(longest=begun.terms.longest)
+    wire = EventStream(begun.place)
+    output = begun.items()
     yield wire.event("response.created", {"response": fields("in_progress", [])})
     yield wire.event("response.in_progress", {"response": fields("in_progress", [])})
     try:
         async with aclosing(begun.events()) as events:
-            if begun.terms.form is not None:
-                # The answer is sent when it is known to be of the wanted form.
-                async for _ in events:
-                    pass
-            else:
-                async with aclosing(wire.texts(events, text)) as lines:
-                    async for line in lines:
-                        yield line
+            async for event in events:
+                for line in wire.changed(output, event):
+                    yield line
         failure = begun.failure
         status, ended = begun.ending()
-        whole = begun.texts if begun.terms.form is not None else [begun.asked]
+        last_texts = begun.last_texts
     except IactError as error:
-        failure, status, ended, whole = failure_from(error), "failed", {}, []
+        failure, status, ended, last_texts = failure_from(error), "failed", {}, []
     if failure is not None:
-        status, ended, whole = "failed", {**ended, "error": failed_with(failure)}, []
+        status, ended, last_texts = "failed", {**ended, "error": failed_with(failure)}, []
 
-    items = [message_item(begun.place, n, one) for n, one in enumerate(text.items)]
-    for one in filter(None, whole):
-        for line in wire.message(len(items), one):
+    output.close()
+    items = output.items
+    for text in last_texts:
+        for line in wire.message(len(items), text):
             yield line
-        items.append(message_item(begun.place, len(items), one))
+        items.append(message_item(begun.place, len(items), text))
     for item in begun.calls if failure is None else []:
         for line in wire.item(len(items), item):
             yield line
         items.append(item)
     begun.told = True
-    kind = status if status in ("completed", "incomplete", "failed") else "failed"
-    yield wire.event(f"response.{kind}", {"response": fields(status, items, ended)})
+    yield wire.ended(status, fields(status, items, ended))
+
+
+async def _told_again(
+    runtime: Runtime, place: ResponsePlace, found: work.Stored
+) -> AsyncGenerator[str, None]:
+    """Yield the events of an earlier response, from its beginning to its end; what goes on, as it happens.
+
+    What is finished comes in whole items: the pieces in which it was written are not kept.
+    """
+    wire = EventStream(place)
+    begun = {**_stored_fields(place, found), "status": "in_progress", "output": [], "usage": None}
+    yield wire.event("response.created", {"response": begun})
+    yield wire.event("response.in_progress", {"response": begun})
+
+    told = 0
+    if found.at_work:
+        output = OutputItems.of(found.session, found.start, longest=found.kept.longest)
+        try:
+            exchange = Exchange(found.session, found.start)
+            async with aclosing(exchange.until_asked()) as events:
+                async for event in events:
+                    for line in wire.changed(output, event):
+                        yield line
+            told = len(output.items)
+            found = await work.stored(runtime, place)
+        except IactError as error:
+            failure = failure_from(error)
+            what: list[JSON] = [*output.items]
+            yield wire.ended(
+                "failed", {**begun, "status": "failed", "output": what, "error": failed_with(failure)}
+            )
+            return
+
+    fields = _stored_fields(place, found)
+    items, status = fields["output"], fields["status"]
+    assert isinstance(items, list)
+    for n, item in enumerate(items[told:], told):
+        assert isinstance(item, dict)
+        for line in wire.item(n, item):
+            yield line
+    yield wire.ended(str(status), fields)
 
 
 def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
     given = found.kept
-    if given.answer:
-        said = [given.answer]
-    elif given.again:
-        said = []  # the first answer was not of the wanted form, and there is no second
-    else:
-        said = texts(found.records)
-    said, cut = clipped(said, given.longest)
     status, ended = ending(found.reply)
+    in_form = bool(given.answer or given.again)
+    output = OutputItems.of(found.session, found.start, longest=given.longest, messages=not in_form)
+    items = items_of(output, found.records)
+    # The first answer was not of the wanted form if there is none here.
+    said = [given.answer] if in_form and given.answer else []
+    _, cut = clipped(said if in_form else texts(found.records), given.longest)
+    said, _ = clipped(said, given.longest)
+
     if cut and status == "completed":
         status, ended = "incomplete", {**ended, "incomplete_details": {"reason": "max_output_tokens"}}
     if given.fault:
         failure = not_in_form(given.fault)
         said, status, ended = [], "failed", {**ended, "error": failed_with(failure)}
 
-    items = [message_item(place, n, text) for n, text in enumerate(said)]
+    asked = ""
     if found.waiting:
         status = "completed"
-        asked = "" if given.by_call else question_text(place.session, found.start, found.waiting, given.asked)
-        items += [message_item(place, len(items), asked)] if asked else []
-        items += call_items(place.session, found.waiting, by_call=given.by_call)
+        if not given.by_call:
+            asked = question_text(place.session, found.start, found.waiting, given.asked)
+    for text in filter(None, [*said, asked]):
+        items.append(message_item(place, len(items), text))
+    items += call_items(place.session, found.waiting, by_call=given.by_call)
+
     created = int(time.mktime(time.strptime(found.start.at[:19], "%Y-%m-%dT%H:%M:%S"))) - time.timezone
     usage = work.used(found.records) if status != "in_progress" else None
     return response_fields(

@@ -63,7 +63,7 @@ class QuestionAnswer(_Given):
 class OutputItem(_Given):
     """An item from this server that the client sends back. It is ignored, because the session has it already."""
 
-    type: Literal["function_call", "reasoning"]
+    type: Literal["function_call", "mcp_call", "reasoning"]
     id: str | None = Field(default=None, max_length=250)
 
 

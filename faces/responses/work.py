@@ -48,6 +48,11 @@ class Stored:
         busy = self.last and self.session.state.root.active
         return None if busy or self.waiting else reply_of(self.records)
 
+    @property
+    def at_work(self) -> bool:
+        """Whether more of it comes without anybody's doing."""
+        return self.last and self.session.state.root.active and not self.waiting
+
 
 async def stored(runtime: Runtime, place: ResponsePlace) -> Stored:
     """Find an earlier response. Its session continues if it was interrupted at work.

@@ -285,7 +285,7 @@ def test_what_a_client_of_openais_can_ask() -> None:
         }),
         row("events of a stream, `response.…`", events, sent, {
             "for tools that OpenAI runs": tuple(sorted(one for one in events if re.match(
-                r"code_interpreter|file_search|image_generation|mcp_|shell_call|web_search|custom_tool", one
+                r"code_interpreter|file_search|image_generation|mcp_list_tools|shell_call|web_search|custom_tool", one
             ))),
             "a session answers in text": ("audio.delta", "audio.done", "audio.transcript.delta", "audio.transcript.done"),
             "reasoning of models is not sent": tuple(sorted(one for one in events if one.startswith("reasoning_"))),

@@ -73,7 +73,8 @@ def test_a_refusal_leads_to_a_larger_model(reply: str) -> None:
         "Lieber Jonas,\n\nes tut mir leid, aber ich kann am Montag nicht kommen.\n\nViele Grüße",
         "The disk usage of /tmp is 4 kB.",
         "```shell.run\necho I cannot help\n```",
-        "I cannot provide a guarantee, but this is how it is usually done. " + "First, open the window. " * 10,
+        "I cannot provide a guarantee, but this is how it is usually done. "
+        + "First, open the window. " * 10,
     ],
 )
 def test_an_answer_and_an_action_get_nothing_behind_them(reply: str) -> None:
