@@ -684,6 +684,14 @@ class LiveFiles(Protocol):
         """Return one path's change as a unified diff for people, or a note if it is binary or longer than `most`."""
         ...
 
+    def texts(self, path: str) -> tuple[str, str] | None:
+        """Return the text of one path before and after its change, for programs that show a diff themselves; "" where
+        there is none.
+
+        None where texts don't show the change: it is binary, large, a link, of rights, or changed again.
+        """
+        ...
+
     def apply(self, paths: Sequence[str], *, force: Sequence[str] = ()) -> Sequence[AppliedChange]:
         """Apply these changes to the directory, each path atomically; a conflicting path only if it is in `force`.
 

@@ -36,6 +36,15 @@ _SHORTEST_FENCE: Final = 3
 def asked_text(session: str, question: Record, *, more: int = 0, later: bool = False) -> str:
     """Return a question as text in Markdown. `more`: how many wait after it. `later`: a message waits for its answer.
 
+    Its last line is its id.
+    """
+    identity = question_id(session, question)
+    return f"{question_words(question, more=more, later=later)}\n\n`{identity}`"
+
+
+def question_words(question: Record, *, more: int = 0, later: bool = False) -> str:
+    """Return a question as text in Markdown, for a client that knows by itself which one is answered.
+
     What is asked about is in a fence that nothing of it can end: it may hold what strangers wrote, and a chat program
     would show pictures and links.
     """
@@ -48,8 +57,7 @@ def asked_text(session: str, question: Record, *, more: int = 0, later: bool = F
     if more:
         sentences.append(_ONE_MORE if more == 1 else _MORE.format(count=more))
 
-    identity = question_id(session, question)
-    return f"{fence}text\n{shown}\n{fence}\n\n{' '.join(sentences)}\n\n`{identity}`"
+    return f"{fence}text\n{shown}\n{fence}\n\n{' '.join(sentences)}"
 
 
 def _how(question: Record) -> str:
@@ -77,6 +85,11 @@ def shown_question(text: str) -> str | None:
     """Return the id of the question that a text asks, or None if it asks none."""
     found = _SHOWN.search(text)
     return found[1] if found is not None else None
+
+
+def needs_words(question: Record) -> bool:
+    """Whether a yes or no is not all that a person can say to a question: words, or values that a form needs."""
+    return is_in_words(question) or bool(field_for_words(question)) or bool(_values_line(question))
 
 
 def is_answer(question: Record, text: str) -> bool:

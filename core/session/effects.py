@@ -300,6 +300,19 @@ class SessionEffects:
         async with self._lock:
             return await to_its_end(lambda: files.patch(path, most=most))
 
+    async def texts(self, path: str) -> tuple[str, str] | None:
+        """The text of one path before and after its pending change; None where texts don't show the change.
+
+        Raises:
+            UsageError: no change is pending there.
+            WorkspaceError: it can't be read.
+        """
+        if path not in self._live.tree.pending:
+            raise UsageError(f"No change is waiting at {path!r}; see iact workspace pending.")
+        files = self._overlay()
+        async with self._lock:
+            return await to_its_end(lambda: files.texts(path))
+
     def digest(self, path: str) -> str:
         """The digest of the pending change of one path, as last seen (`core.session.consent`).
 

@@ -77,6 +77,14 @@ def mentions(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str
     return list(variables.mentions(text, table))
 
 
+def argument(action: ActionBlock, name: str) -> str:
+    """The text of a named argument of an action, as written; empty if it has none, or is malformed."""
+    taken = split(f"{action.name} {action.arguments}")
+    if isinstance(taken, Mistake):
+        return ""
+    return next((one.text for one in taken[1] if one.key == name), "")
+
+
 def _action(index: int, block: Block) -> ActionBlock:
     name, _, rest = block.info.partition(" ")
     to, message = _addressed(block) if name in CALLS else ("", "")

@@ -1,13 +1,15 @@
 """One session that a client has open: its prompts, its answers to questions, and the updates sent to it.
 
 Updates are sent as long as the session is open, with or without a running prompt: a session that was left at work
-continues on its own. A prompt ends when everything that belongs to its answer was sent.
+continues on its own. A prompt ends when everything that belongs to its answer was sent, or when a person is asked
+something that takes words: the protocol has no place for them but the next prompt, which is the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import aclosing
 from typing import Final, Protocol
 
 from acp.exceptions import RequestError
@@ -25,9 +27,11 @@ from acp.schema import (
 )
 
 from iact.core.errors import IactError, UsageError
+from iact.core.records.calls import Call, Effects, Settle
 from iact.core.records.dialogue import Reply, Say
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
+from iact.core.records.parts import Blob
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.consent import question_digest, together
@@ -37,9 +41,11 @@ from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
-from iact.faces.acp import questions
+from iact.faces.acp import files, questions
 from iact.faces.acp.prompt import Prompt
-from iact.faces.acp.updates import Update, Updates, shown
+from iact.faces.acp.updates import Content, Update, Updates, shown
+from iact.faces.asked_text import is_answer, needs_words, question_words
+from iact.faces.conversation import ClientAnswer, Exchange, answer
 from iact.faces.failure import failure_of
 from iact.faces.live_text import LiveText
 
@@ -84,6 +90,7 @@ class Conversation:
             session.id,
             is_action=session.view.is_action,
             windows={name: role.context for name, role in session.state.roles.items()},
+            folder=session.workspace,
         )
         self._questions = OpenQuestions()
         self._asking: dict[int, asyncio.Task[None]] = {}
@@ -111,17 +118,20 @@ class Conversation:
             self._sent = record.n
             for update in updates if replay else ():
                 await self._client.update(self.session.id, update)
+        for question in self._questions.waiting:
+            if needs_words(question):
+                await self._tell(self._updates.asks(question_words(question)))
         if self.session.state.root.active:
             self._updates.lost()
         self._following = self._spawn(self._follow())
 
     async def prompt(self, prompt: Prompt) -> PromptResponse:
-        """Send a message, and wait for the end of the answer.
+        """Send a message, or answer what a person was asked, and wait for the end of the answer.
 
         Raises:
             UsageError: the last prompt is still being answered, or the message is empty.
             RequestError: there is no answer; the message says why.
-        IactError: the session stopped; the message says why.
+            IactError: the session stopped; the message says why.
         """
         if self._prompting:
             raise UsageError("The last prompt is still being answered. Wait for its end, or cancel it.")
@@ -132,12 +142,13 @@ class Conversation:
                 await self.session.upload(file.name, file.media, file.content)
             if self._cancelled:
                 return PromptResponse(stop_reason="cancelled")
-            said = await self.session.say(prompt.text, mode=self.way)
+            said = await self._answered(prompt)
+            if said is None:
+                said = await self.session.say(prompt.text, mode=self.way)
             if self._cancelled and self.session.state.root.active:
                 await self.session.cancel("/")
-            reply = await self.session.answer(said.n)
-            await self._told(reply.n)
-            if not self._cancelled:
+            reply = await self._reply(said)
+            if reply is not None and not self._cancelled:
                 await self._review(reply)
         except IactError:
             if self._cancelled:
@@ -152,7 +163,36 @@ class Conversation:
             output_tokens=now.completion_tokens - before.completion_tokens,
             cached_read_tokens=now.cached_tokens - before.cached_tokens,
         )  # fmt: skip
+        if reply is None:
+            return PromptResponse(stop_reason="end_turn", usage=usage)
         return ended(reply, usage)
+
+    async def _answered(self, prompt: Prompt) -> Record | None:
+        """Answer the question that a prompt answers. Returns the answer's record; None if the prompt is a message."""
+        if prompt.files:
+            return None
+        waiting = [question for question in self._questions.waiting if needs_words(question)]
+        question = next((one for one in waiting if is_answer(one, prompt.text)), None)
+        if question is None:
+            return None
+        return await answer(self.session, [ClientAnswer(question.n, question_digest(question), prompt.text)])
+
+    async def _reply(self, said: Record) -> Record | None:
+        """Wait for the root's reply, until it was sent. None if the person is asked something that takes words."""
+        exchange = Exchange(self.session, said)
+        before = _words_needed(exchange)
+        if before is not None:
+            # The message waits for the answer to a question that was asked before it.
+            await self._tell(self._updates.asks(question_words(before, later=True)))
+            return None
+
+        async with aclosing(aiter(exchange)) as events:
+            async for event in events:
+                if isinstance(event, RecordAppended) and _words_needed(exchange) is not None:
+                    await self._told(event.record.n)
+                    return None
+        await self._told(exchange.reply.n)
+        return exchange.reply
 
     async def cancel(self) -> None:
         """Stop the work of the root and of all agents below it. A waiting prompt ends as cancelled."""
@@ -210,9 +250,35 @@ class Conversation:
     async def _take(self, record: Record) -> None:
         self._questions.add(record)
         await self._tell(self._updates.take(record))
+        if isinstance(record.content, FormAsk) and needs_words(record):
+            await self._tell(self._updates.asks(question_words(record)))
+        await self._tell(await self._changed(record))
         async with self._moved:
             self._sent = record.n
             self._moved.notify_all()
+
+    async def _changed(self, record: Record) -> list[Update]:
+        """The files that running calls have changed, and the new ones among them that are in the directory by now."""
+        settles = isinstance(record.content, Settle)
+        effects = (
+            self.session.records(record.content.of - 1)[0] if isinstance(record.content, Settle) else record
+        )
+        content = effects.content
+        if not isinstance(content, Effects) or isinstance(content.changes, Blob):
+            return []
+        if settles != bool(content.apply):
+            return []
+
+        places = files.locations(self.session.workspace, [change.path for change in content.changes])
+        edits = []
+        if settles:
+            edits = await asyncio.to_thread(files.created, self.session.workspace, content.changes)
+        calls = []
+        for number in content.calls:
+            call = self.session.records(number - 1)[0]
+            if isinstance(call.content, Call):
+                calls.append((call.agent, call.content.turn, call.content.action))
+        return self._updates.changed(calls, places, edits)
 
     async def _tell(self, updates: Sequence[Update]) -> None:
         for update in updates:
@@ -226,7 +292,7 @@ class Conversation:
     # --- what is asked --------------------------------------------------------------------------
 
     def _ask_and_withdraw(self) -> None:
-        waiting = {one.n: one for one in self._questions.waiting}
+        waiting = {one.n: one for one in self._questions.waiting if not needs_words(one)}
         for n in [n for n in self._asking if n not in waiting]:
             self._asking.pop(n).cancel()
         for n, record in waiting.items():
@@ -268,10 +334,14 @@ class Conversation:
         if not rows:
             return
         since = self.session.view.record
-        folder = str(self.session.workspace)
+        folder = self.session.workspace
         seen = SeenChanges(whole=together(row["digest"] for row in rows))
-        patches = [await effects.patch(row["path"]) for row in rows[: questions.MOST_PATCHES]]
-        call = questions.review(f"review#{reply.n}", folder, rows, patches)
+        changes: list[Content] = []
+        for row in rows[: files.MOST]:
+            texts = await effects.texts(row["path"])
+            patch = "" if texts is not None else await effects.patch(row["path"])
+            changes.append(questions.change(folder, row, texts, patch))
+        call = questions.review(f"review#{reply.n}", folder, rows, changes)
         start = questions.begun(call)
         await self._client.update(self.session.id, start)
         try:
@@ -296,6 +366,13 @@ class Conversation:
             session_update="tool_call_update", tool_call_id=name, status=status, content=[shown(text)]
         )
         await self._client.update(self.session.id, update)
+
+
+def _words_needed(exchange: Exchange) -> Record | None:
+    """The oldest question that takes words, once all that happened before it was reported; None if none waits."""
+    if not exchange.asks:
+        return None
+    return next((one for one in exchange.questions.waiting if needs_words(one)), None)
 
 
 def ended(reply: Record, usage: Usage) -> PromptResponse:

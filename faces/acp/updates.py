@@ -1,14 +1,15 @@
 """A fold from records and live text to updates of the Agent Client Protocol.
 
 Records are authoritative. Streamed text is sent before its record, and the record adds only what is missing, so the same
-fold works for loaded and for watched sessions. The root's text becomes messages; everything below the root becomes tool
-calls. A called agent is a tool call that stays open until the agent replies, and contains what the agent wrote. Nothing
-here waits, asks or sends.
+fold works for loaded and for watched sessions. The root's text without its actions becomes messages; actions, and
+everything below the root, become tool calls. A called agent is a tool call that stays open until the agent replies, and
+contains what the agent wrote. Nothing here waits, asks or sends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
@@ -17,9 +18,11 @@ from acp.schema import (
     AgentPlanUpdate,
     AgentThoughtChunk,
     ContentToolCallContent,
+    FileEditToolCallContent,
     PlanEntry,
     SessionInfoUpdate,
     TextContentBlock,
+    ToolCallLocation,
     ToolCallProgress,
     ToolCallStart,
     UsageUpdate,
@@ -39,16 +42,16 @@ from iact.core.session.events import Delta, OutputEvent
 from iact.core.session.listing import short_title
 from iact.core.session.question_text import asks_title
 from iact.core.session.text import (
-    DELIVERS,
     ActionBlock,
     IsAction,
+    argument,
     looks_like_action,
     pieces,
     without_actions,
-    without_delivery,
 )
+from iact.faces.acp.files import location
 from iact.faces.failure import failure_of
-from iact.faces.root_text import CertainText
+from iact.faces.root_text import CertainText, prose
 
 Update: TypeAlias = (
     UserMessageChunk
@@ -60,6 +63,8 @@ Update: TypeAlias = (
     | SessionInfoUpdate
     | UsageUpdate
 )
+Content: TypeAlias = ContentToolCallContent | FileEditToolCallContent
+"""What a tool call shows: a text, or the change of a file."""
 ToolKind: TypeAlias = Literal["read", "edit", "delete", "move", "search", "execute", "fetch", "other"]
 Status: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
 
@@ -83,6 +88,8 @@ _STEP: Final[Mapping[str, Literal["in_progress", "completed"]]] = {
     "executed": "completed", "failed": "completed", "cancelled": "completed", "skipped": "completed",
 }  # fmt: skip
 """The protocol's status for a step's state. Its plans have no failed status; states not listed are pending."""
+_FILES: Final = "files."
+"""How the names of functions begin that work on a file."""
 _UNWELL: Final = frozenset({"failed", "cancelled", "skipped"})
 
 
@@ -121,9 +128,9 @@ def shown(text: str, most: int = _LONGEST) -> ContentToolCallContent:
 class _Speech:
     """What was sent of the text that the root is writing."""
 
-    def __init__(self, is_action: IsAction) -> None:
+    def __init__(self) -> None:
         self.text = ""
-        self.certain = CertainText(is_action)
+        self.certain = CertainText()
         self.thought = ""
         self.deaf = False
         """Whether some of it was missed, so the rest is sent with its record."""
@@ -138,15 +145,19 @@ class Updates:
         *,
         is_action: Callable[[str], IsAction | None] = lambda path: None,
         windows: Mapping[str, int] | None = None,
+        folder: Path | None = None,
     ) -> None:
-        """`is_action`: which words begin an action of an agent. `windows`: the models' context windows in tokens, by role."""
+        """`is_action`: which words begin an action of an agent. `windows`: the models' context windows in tokens, by role.
+        `folder`: where paths of the session's files are.
+        """
         self._session = session
         self._is_action = is_action
         self._windows = windows or {}
+        self._folder = folder
         self._messages = 0
         self._has_title = False
         """Whether the client knows the session's title."""
-        self._speech = self._new_speech()
+        self._speech = _Speech()
         self._turns: dict[int, str] = {}
         """What the root wrote beside its actions in each turn of this task, by record."""
         self._blocks: dict[str, tuple[int, dict[int, ActionBlock]]] = {}
@@ -159,6 +170,8 @@ class Updates:
         self._calls: dict[int, tuple[str, str]] = {}
         """Running calls by record: the tool call, and the end of its output."""
         self._plans: dict[str, dict[str, PlanEntry]] = {}
+        self._edits: dict[str, tuple[FileEditToolCallContent, ...]] = {}
+        """The changes of files by each running call, as far as they are shown."""
 
     # --- live text ------------------------------------------------------------------------------
 
@@ -178,6 +191,8 @@ class Updates:
             self._speech.thought += delta.text
             return [self._thought(delta.text)]
         certain = self._speech.certain.feed(delta.text)
+        if not self._speech.text:
+            certain = certain.lstrip()
         self._speech.text += certain
         return [self._message(certain)] if certain else []
 
@@ -204,7 +219,7 @@ class Updates:
             case Turn() | Reply():
                 return self._spoke(record, content, replayed=replayed)
             case Discard() if record.agent == _ROOT:
-                rest = self._rest(record.body)
+                rest = self._rest(prose(record.body))
                 self._next_message()
                 return rest
             case Fire():
@@ -278,19 +293,24 @@ class Updates:
 
     def _said_with(self, record: Record) -> str:
         """What the root says with a turn or a reply. An answer that it wrote in an earlier turn is said once."""
-        body = record.body
         if isinstance(record.content, Turn):
-            is_action = self._is_action(_ROOT) or looks_like_action
-            self._turns[record.n] = without_actions(body, is_action)
-            return without_delivery(body, is_action)
+            told = self._without_actions(record)
+            self._turns[record.n] = told
+            return told
 
+        body = record.body
         of = record.content.of if isinstance(record.content, Reply) else 0
         said_before = self._turns.get(of) == body
         self._turns.clear()
         return "" if said_before else body
 
+    def _without_actions(self, record: Record) -> str:
+        """What an agent says in a turn to people, who see its actions as tool calls."""
+        return without_actions(record.body, self._is_action(record.agent) or looks_like_action)
+
     def _rest(self, body: str) -> list[Update]:
         """The part of a record's text that was not sent yet."""
+        body = body.strip()
         sent = self._speech.text
         if sent.startswith(body):
             return []  # all or more of it was sent: the record's text was cut where an action ended
@@ -305,8 +325,9 @@ class Updates:
         if record.agent not in self._children:
             return []
         name, written = self._children[record.agent]
-        if record.body:
-            written.append(record.body)
+        told = self._without_actions(record) if isinstance(content, Turn) else record.body
+        if told:
+            written.append(told)
         if isinstance(content, Turn):
             return [_progress(name, record.agent, "in_progress", [shown("\n\n".join(written))])]
         del self._children[record.agent]
@@ -314,14 +335,16 @@ class Updates:
         status: Status = "completed" if well else "failed"
         return self._end(name, record.agent, status, [shown("\n\n".join(written))])
 
-    def _new_speech(self) -> _Speech:
-        is_action = self._is_action(_ROOT) or looks_like_action
-        # The answer in a block is said as the reply.
-        return _Speech(lambda name: name != DELIVERS and is_action(name))
+    def asks(self, text: str) -> list[Update]:
+        """A question to the person that their next message answers, as a message of its own."""
+        self._next_message()
+        question = self._message(text)
+        self._next_message()
+        return [question]
 
     def _next_message(self) -> None:
         self._messages += 1
-        self._speech = self._new_speech()
+        self._speech = _Speech()
 
     def _message(self, text: str) -> AgentMessageChunk:
         return AgentMessageChunk(
@@ -357,7 +380,7 @@ class Updates:
         action: int,
         function: str,
         status: Status,
-        content: list[ContentToolCallContent] | None = None,
+        content: Sequence[Content] | None = None,
     ) -> list[Update]:
         """Report an action if it is new, otherwise its current status."""
         name = tool_call_id(agent, turn, action)
@@ -368,22 +391,49 @@ class Updates:
             )
         if not over:
             self._begun.add(name)
-        title, given = self._named(agent, turn, action, function)
-        return [_start(name, agent, title, kind_of(function), status, content, given)]
+        title, given, place = self._named(agent, turn, action, function)
+        return [_start(name, agent, title, kind_of(function), status, content, given, place)]
 
-    def _named(self, agent: str, turn: int, action: int, function: str) -> tuple[str, JSON]:
-        """An action's title, and its input as its agent wrote it."""
+    def _named(
+        self, agent: str, turn: int, action: int, function: str
+    ) -> tuple[str, JSON, ToolCallLocation | None]:
+        """An action's title, its input as its agent wrote it, and the file that it names."""
         above = "" if agent == _ROOT else f"{agent}: "
         fired = self._fired.pop((agent, turn, action), None)
         if fired is not None:
-            return _line(f"{above}{fired.node}: {function}"), {"step": fired.node}
+            return _line(f"{above}{fired.node}: {function}"), {"step": fired.node}, None
         newest, blocks = self._blocks.get(agent, (0, {}))
         block = blocks.get(action) if newest == turn else None
         if block is None:
-            return _line(f"{above}{function}"), None
+            return _line(f"{above}{function}"), None, None
+
         first = next((one.strip() for one in block.body.splitlines() if one.strip()), "")
         told = " ".join(one for one in (function, block.arguments, first) if one)
-        return _line(f"{above}{told}"), {"arguments": block.arguments, "body": block.body}
+        given: JSON = {"arguments": block.arguments, "body": block.body}
+        return _line(f"{above}{told}"), given, self._place(function, block)
+
+    def _place(self, function: str, block: ActionBlock) -> ToolCallLocation | None:
+        """The file that an action of the module `files` names."""
+        if self._folder is None or not function.startswith(_FILES):
+            return None
+        path = argument(block, "path")
+        return location(self._folder, path) if path else None
+
+    def changed(
+        self,
+        calls: Sequence[tuple[str, int, int]],
+        places: Sequence[ToolCallLocation],
+        edits: Sequence[FileEditToolCallContent] = (),
+    ) -> list[Update]:
+        """Report files that running calls changed. `calls`: by agent, turn and action; `edits`: changes that are shown."""
+        updates: list[Update] = []
+        for agent, turn, action in calls:
+            name = tool_call_id(agent, turn, action)
+            if name not in self._begun:
+                continue
+            self._edits[name] = (*self._edits.get(name, ()), *edits)
+            updates.append(_progress(name, agent, "in_progress", [*self._edits[name]], places))
+        return updates
 
     def _called(self, record: Record, call: Call) -> list[Update]:
         name = tool_call_id(record.agent, call.turn, call.action)
@@ -410,12 +460,14 @@ class Updates:
         )
 
     def _end(
-        self, name: str, agent: str, status: Status, content: list[ContentToolCallContent] | None = None
+        self, name: str, agent: str, status: Status, content: Sequence[Content] | None = None
     ) -> list[Update]:
         if name not in self._begun:
             return []
         self._begun.discard(name)
-        return [_progress(name, agent, status, content)]
+        # What a call shows at its end replaces what it showed before.
+        edits = self._edits.pop(name, ())
+        return [_progress(name, agent, status, [*(content or ()), *edits])]
 
     # --- plans ----------------------------------------------------------------------------------
 
@@ -474,19 +526,26 @@ def _start(
     title: str,
     kind: ToolKind,
     status: Status,
-    content: list[ContentToolCallContent] | None = None,
+    content: Sequence[Content] | None = None,
     given: JSON = None,
+    place: ToolCallLocation | None = None,
 ) -> ToolCallStart:
     return ToolCallStart(
         session_update="tool_call", tool_call_id=name, title=title, kind=kind, status=status,
-        content=list(content) if content else None, raw_input=given, field_meta={"iact": {"path": agent}},
+        content=[*content] if content else None, locations=[place] if place is not None else None,
+        raw_input=given, field_meta={"iact": {"path": agent}},
     )  # fmt: skip
 
 
 def _progress(
-    name: str, agent: str, status: Status, content: list[ContentToolCallContent] | None = None
+    name: str,
+    agent: str,
+    status: Status,
+    content: Sequence[Content] | None = None,
+    places: Sequence[ToolCallLocation] = (),
 ) -> ToolCallProgress:
     return ToolCallProgress(
         session_update="tool_call_update", tool_call_id=name, status=status,
-        content=list(content) if content else None, field_meta={"iact": {"path": agent}},
+        content=[*content] if content else None, locations=[*places] or None,
+        field_meta={"iact": {"path": agent}},
     )  # fmt: skip

@@ -57,7 +57,9 @@ def description() -> dict[str, Any]:
             },
             "/v1/responses/{identity}": {
                 "parameters": [identity],
-                "get": _operation("What there is of a response", response),
+                "get": _operation(
+                    "What there is of a response, whole or as a stream", response, streams=True
+                ),
             },
             "/v1/responses/{identity}/cancel": {
                 "parameters": [identity],
@@ -94,7 +96,10 @@ def _answer(name: str, kind: str) -> dict[str, Any]:
     }
 
 
-def _operation(summary: str, answer: dict[str, Any], body: str = "") -> dict[str, Any]:
+def _operation(
+    summary: str, answer: dict[str, Any], body: str = "", *, streams: bool = False
+) -> dict[str, Any]:
+    """An operation. `streams`: whether a parameter of the query asks for a stream; with a body, a field of it does."""
     errors = {
         status: {
             "description": why,
@@ -103,12 +108,14 @@ def _operation(summary: str, answer: dict[str, Any], body: str = "") -> dict[str
         for status, why in _errors().items()
     }
     content: dict[str, Any] = {"application/json": {"schema": answer}}
-    if body:
+    if body or streams:
         content["text/event-stream"] = {"schema": {"type": "string"}}
     operation: dict[str, Any] = {
         "summary": summary,
         "responses": {"200": {"description": "done", "content": content}, **errors},
     }
+    if streams:
+        operation["parameters"] = [{"name": "stream", "in": "query", "schema": {"type": "boolean"}}]
     if body:
         schema = {"$ref": f"#/components/schemas/{body}"}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}

@@ -130,7 +130,10 @@ class _Responses:
 
     async def read(self, request: Request) -> Response:
         who = await self._access.principal(request, "see")
-        streams = request.query_params.get("stream") == "true"
+        wanted = request.query_params.get("stream", "false")
+        if wanted not in ("true", "false"):
+            return _usage(UsageError("stream is true or false."))
+        streams = wanted == "true"
         if streams and "starting_after" in request.query_params:
             return _usage(UsageError(_FROM_ITS_BEGINNING))
 

@@ -27,7 +27,7 @@ from iact.sandbox.live.base import Base, First, Print, print_of, stamp_of
 from iact.sandbox.live.compare import OPAQUE, Comparison, Found, ancestors, compare, copied
 from iact.sandbox.live.drop import Dropping, finish
 from iact.sandbox.live.holders import Held, Holders
-from iact.sandbox.live.patch import Patch
+from iact.sandbox.live.patch import LARGEST, Patch
 
 _COARSE: Final = 5
 """Linux's `CLOCK_REALTIME_COARSE`, which Python doesn't name."""
@@ -131,6 +131,11 @@ class Overlay:
         """The change of one path as a unified diff for people; "" if there is none."""
         change = self._last().get(path)
         return "" if change is None else Patch(self._upper, self._lower, most).of(change)
+
+    def texts(self, path: str) -> tuple[str, str] | None:
+        """The text of one path before and after its change; None where texts don't show it."""
+        change = self._last().get(path)
+        return None if change is None else Patch(self._upper, self._lower, LARGEST).texts(change)
 
     def apply(self, paths: Sequence[str], *, force: Sequence[str] = ()) -> Sequence[AppliedChange]:
         """Apply these changes as `changes` last reported them. A path that is no longer changed counts as applied.

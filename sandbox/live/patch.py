@@ -43,6 +43,24 @@ class Patch:
         ]
         return _cut((*head, *self._content(found)), self.most)
 
+    def texts(self, found: Found) -> tuple[str, str] | None:
+        """The texts before and after, with what is invisible escaped; None where they don't show the whole change."""
+        was, now = found.was, found.now
+        states = [state for state in (was, now) if state is not None]
+        if any(state.type != "file" or state.size > LARGEST for state in states):
+            return None
+        if was is not None and now is not None and was.mode != now.mode:
+            return None
+
+        before = _read(self.lower, found, found.below) if was else b""
+        after = _read(self.upper, found, found.above) if now else b""
+        if before is None or after is None:
+            return None
+        old, new = text_of(before), text_of(after)
+        if old is None or new is None:
+            return None
+        return visible(old), visible(new)
+
     def _content(self, found: Found) -> Iterator[str]:
         was, now = (
             None if state is None or state.type != "file" else state for state in (found.was, found.now)

@@ -13,6 +13,7 @@ from acp import RequestError, resource_block, text_block
 from acp.helpers import embedded_text_resource, image_block
 from acp.schema import (
     CurrentModeUpdate,
+    FileEditToolCallContent,
     SessionConfigOptionSelect,
     SessionInfoUpdate,
     ToolCallStart,
@@ -63,7 +64,7 @@ async def test_a_prompt_is_answered_with_text_thoughts_and_child_agents(stage: S
         assert ended.stop_reason == "end_turn"
         assert ended.usage is not None
         assert ended.usage.output_tokens > 0
-        assert person.said == f"{CALLS}All is well."
+        assert person.said == "Let me ask.All is well."
         assert person.thought == "Hm."
         assert list(person.calls.values()) == [("CALL coder Fix it.", "completed")]
         (call,) = [one for one in person.of(ToolCallStart) if isinstance(one, ToolCallStart)]
@@ -112,6 +113,9 @@ async def test_what_the_gate_refuses_is_refused(stage: Stage) -> None:
         assert editor.person.asked == []
         ((_, status),) = editor.person.calls.values()
         assert status == "failed"
+        (call,) = [one for one in editor.person.of(ToolCallStart) if isinstance(one, ToolCallStart)]
+        assert call.locations is not None
+        assert [place.path for place in call.locations] == [str((folder / "made").resolve())]
     assert not (folder / "made").exists()
 
 
@@ -124,7 +128,11 @@ async def test_changes_that_wait_are_put_to_the_person(stage: Stage) -> None:
         await editor.prompt(session.session_id, "Remove it.")
         ((call, _),) = editor.person.asked
         assert "delete old" in shown(call)
-        assert "-old" in shown(call)
+        (change,) = [one for one in call.content or () if isinstance(one, FileEditToolCallContent)]
+        old = (folder / "old").resolve()
+        assert (change.path, change.old_text, change.new_text) == (str(old), "old\n", "")
+        assert [place.path for place in call.locations or ()] == [str(old)]
+        assert "```" not in editor.person.said
     assert not (folder / "old").exists()
     verified(product)
 

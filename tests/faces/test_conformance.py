@@ -126,7 +126,7 @@ async def test_what_an_editor_can_ask_and_is_told(tmp_path: Path) -> None:
                 "terminal/create", "terminal/output", "terminal/release", "terminal/wait_for_exit", "terminal/kill",
             ),
             _SERVERS: ("mcp/connect", "mcp/message", "mcp/disconnect"),
-            "a module's form is sent as a request for permission, which submits or closes it as it is": (
+            "what takes words is asked in a message, and the next prompt answers it": (
                 "elicitation/create", "elicitation/complete",
             ),
         }),

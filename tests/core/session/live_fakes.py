@@ -148,6 +148,11 @@ class CopiedFiles:
     def patch(self, path: str, *, most: int = 200_000) -> str:
         return f"--- {path}\n+++ {path}\n"[:most]
 
+    def texts(self, path: str) -> tuple[str, str] | None:
+        files = [folder / path for folder in (self._directory, self._folder)]
+        before, after = (file.read_text(encoding="utf-8") if file.is_file() else "" for file in files)
+        return before, after
+
     def apply(self, paths: Sequence[str], *, force: Sequence[str] = ()) -> Sequence[AppliedChange]:
         conflicts = {one.path for one in self.changes() if one.conflict}
         there = [

@@ -16,9 +16,11 @@ from iact.core.records.parts import Seen, Tokens
 from iact.core.records.plans import Node, Plan
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, OutputEvent
+from iact.core.session.forms import ANSWER
 from iact.core.session.listing import short_title
 from iact.faces.acp import questions
 from iact.faces.acp.updates import Updates, kind_of
+from iact.faces.asked_text import needs_words
 
 BLOCK = "Look.\n\n```shell.run\ntouch made\n```"
 
@@ -124,7 +126,7 @@ TABLE: dict[str, tuple[list[Record | Delta | OutputEvent], list[str]]] = {
     ),
     "a call in another form is told as it is recorded": (
         [Delta("/", "I look.\n<tool_"), Delta("/", 'call>{"name": "shell.run"}</tool_call>'), turn(2, f"I look.\n\n{BLOCK}")],
-        ["agent message: I look.", f"agent message: \n\n{BLOCK}"],
+        ["agent message: I look.", "agent message: \n\nLook."],
     ),
     "an answer of an earlier turn is told once": (
         [Delta("/", "All well."), turn(2, "All well."), Delta("/", "ANSWER"), turn(3, "```ANSWER\n```"), reply(4, "All well.", of=2)],
@@ -136,7 +138,15 @@ TABLE: dict[str, tuple[list[Record | Delta | OutputEvent], list[str]]] = {
     ),
     "an answer with an action beside it is told once": (
         [turn(2, "All well.\n\n```REMEMBER\nIt is.\n```"), reply(3, "All well.", of=2)],
-        ["agent message: All well.\n\n```REMEMBER\nIt is.\n```"],
+        ["agent message: All well."],
+    ),
+    "what is said between two actions is told, and no action is": (
+        [Delta("/", f"{BLOCK}\n\nThen:\n\n"), turn(2, f"{BLOCK}\n\nThen:\n\n{BLOCK}")],
+        ["agent message: Look.", "agent message: \n\nThen:\n\nLook."],
+    ),
+    "code that is not run is part of an answer": (
+        [Delta("/", "So:\n\n```js\nrun()\n```\n"), reply(2, "So:\n\n```js\nrun()\n```\n\nThat is all.")],
+        ["agent message: So:", "agent message: \n\n```js\nrun()\n```\n\nThat is all."],
     ),
     "text that was cut is not told again": ([Delta("/", "All well. And"), reply(2, "All well.")], ["agent message: All well. And"]),
     "thoughts come as thoughts, and once": (
@@ -154,29 +164,29 @@ TABLE: dict[str, tuple[list[Record | Delta | OutputEvent], list[str]]] = {
     ),
     "a call": (
         [turn(2, BLOCK), call(3, 2), OutputEvent("/", 3, "so"), result(4, 2, "so far", made=3)],
-        [f"agent message: {BLOCK}", STARTED, "tool_call_update /#2.0:  | in_progress | so | /",
+        ["agent message: Look.", STARTED, "tool_call_update /#2.0:  | in_progress | so | /",
          "tool_call_update /#2.0:  | completed | so far | /"],
     ),
     "a call that fails": (
         [turn(2, BLOCK), call(3, 2), result(4, 2, "no", made=3, ok=False)],
-        [f"agent message: {BLOCK}", STARTED, "tool_call_update /#2.0:  | failed | no | /"],
+        ["agent message: Look.", STARTED, "tool_call_update /#2.0:  | failed | no | /"],
     ),
     "a call that waits for a person": (
         [turn(2, BLOCK), ask(3, 2), call(4, 2), result(5, 2, made=4)],
-        [f"agent message: {BLOCK}", "tool_call /#2.0: shell.run touch made | pending |  | /",
+        ["agent message: Look.", "tool_call /#2.0: shell.run touch made | pending |  | /",
          "tool_call_update /#2.0:  | in_progress |  | /", "tool_call_update /#2.0:  | completed |  | /"],
     ),
     "a call that the gate refuses": (
         [turn(2, BLOCK), refused(3, 2), result(4, 2, ok=False)],
-        [f"agent message: {BLOCK}", "tool_call /#2.0: shell.run touch made | failed | Denied by impact: Too much. | /"],
+        ["agent message: Look.", "tool_call /#2.0: shell.run touch made | failed | Denied by impact: Too much. | /"],
     ),
     "a child agent is a call that stays open until it replies": (
         [turn(2, "```CALL coder\nFix it.\n```"), call(3, 2, function="CALL", to="/coder"),
          turn(4, BLOCK, "/coder"), call(5, 4, "/coder"), reply(6, "Fixed.", "/coder", "/")],
-        ["agent message: ```CALL coder\nFix it.\n```", "tool_call /#2.0: CALL coder Fix it. | in_progress |  | /",
-         f"tool_call_update /#2.0:  | in_progress | {BLOCK} | /coder",
+        ["tool_call /#2.0: CALL coder Fix it. | in_progress |  | /",
+         "tool_call_update /#2.0:  | in_progress | Look. | /coder",
          "tool_call /coder#4.0: /coder: shell.run touch made | in_progress |  | /coder",
-         f"tool_call_update /#2.0:  | completed | {BLOCK}\n\nFixed. | /coder"],
+         "tool_call_update /#2.0:  | completed | Look.\n\nFixed. | /coder"],
     ),
     "a question about a host": (
         [record(2, HostAsk(module="web", host="a.example", port=443, seconds=1), agent="/"),
@@ -197,14 +207,33 @@ TABLE: dict[str, tuple[list[Record | Delta | OutputEvent], list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("needed", [False, True])
-def test_an_editor_answers_a_form_as_it_is_or_not_at_all(needed: bool) -> None:
-    fields = (FormField(name="town", kind="text", required=needed),)
-    asked = FormAsk(call=1, function="inn.book", message="Where?", fields=fields, seconds=1)
-    tool_call, options = questions.request(record(2, asked))
-    assert [one.option_id for one in options] == (["no"] if needed else ["once", "no"])
-    assert ("answer on the page or in a terminal" in str(tool_call.content)) is needed
+def test_an_editor_answers_a_form_as_it_is_or_not_at_all() -> None:
+    asked = FormAsk(
+        call=1,
+        function="inn.book",
+        message="Where?",
+        fields=(FormField(name="town", kind="text"),),
+        seconds=1,
+    )
+    _, options = questions.request(record(2, asked))
+    assert [one.option_id for one in options] == ["once", "no"]
     assert [questions.form(one) for one in ("once", "no", "")] == ["accept", "decline", "decline"]
+
+
+@pytest.mark.parametrize(
+    ("function", "fields", "needed"),
+    [
+        ("inn.book", (), False),
+        ("inn.book", (FormField(name="town", kind="text"),), False),
+        ("inn.book", (FormField(name="town", kind="text", required=True),), True),
+        ("CALL", (ANSWER,), True),
+        ("PERSON", (ANSWER,), True),
+    ],
+)
+def test_which_questions_take_words(function: str, fields: tuple[FormField, ...], needed: bool) -> None:
+    """They are answered by the next prompt: a request for permission has no place for words."""
+    asked = FormAsk(call=1, function=function, message="Where?", fields=fields, seconds=1)
+    assert needs_words(record(2, asked)) is needed
 
 
 @pytest.mark.parametrize("name", TABLE)
