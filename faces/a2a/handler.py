@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 from a2a.server.context import ServerCallContext
@@ -17,6 +18,7 @@ from a2a.server.events.event_queue import Event
 from a2a.server.request_handlers.request_handler import RequestHandler, validate_request_params
 from a2a.types import (
     AgentCard,
+    Artifact,
     CancelTaskRequest,
     DeleteTaskPushNotificationConfigRequest,
     GetExtendedAgentCardRequest,
@@ -46,12 +48,15 @@ from starlette.requests import Request
 
 from iact.accounts.rights import Principal, Right
 from iact.core.errors import IactError, UsageError
+from iact.core.records.calls import Result
 from iact.core.records.dialogue import Turn
+from iact.core.records.record import Record
 from iact.core.session.events import RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.a2a import said
+from iact.faces.a2a.files import file_artifacts
 from iact.faces.a2a.listing import history, page_of
 from iact.faces.a2a.tasks import ENDED, TaskWords
 from iact.faces.conversation import Exchange, SpokenTurn, turn_of
@@ -85,7 +90,7 @@ class SessionTasks(RequestHandler):
                 async with aclosing(_following(turn, turn.session.records()[-1].n)) as events:
                     async for _ in events:
                         pass
-            return _task(turn, history(params.configuration))
+            return await _task(turn, history(params.configuration))
 
     @validate_request_params
     async def on_message_send_stream(
@@ -132,7 +137,7 @@ class SessionTasks(RequestHandler):
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """Return a task. Its session continues if it was interrupted at work."""
         async with self._runtime(context, "see") as runtime:
-            return _task(await _found(runtime, params.id), history(params))
+            return await _task(await _found(runtime, params.id), history(params))
 
     @validate_request_params
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
@@ -155,7 +160,7 @@ class SessionTasks(RequestHandler):
                 raise TaskNotCancelableError("The task has ended already.")
             await turn.session.cancel("/")
             await turn.session.answer(turn.said.n)
-            return _task(turn, None)
+            return await _task(turn, None)
 
     @validate_request_params
     async def on_subscribe_to_task(
@@ -261,7 +266,7 @@ async def _answered(runtime: Runtime, message: Message) -> SpokenTurn:
 async def _watching(turn: SpokenTurn, messages: int | None) -> AsyncGenerator[Event, None]:
     """Yield the task as it is, and its events until it has ended or asks something."""
     since = turn.session.records()[-1].n
-    task = _task(turn, messages)
+    task = await _task(turn, messages)
     yield task
     if task.status.state in ENDED:
         return
@@ -273,6 +278,7 @@ async def _watching(turn: SpokenTurn, messages: int | None) -> AsyncGenerator[Ev
 async def _following(turn: SpokenTurn, since: int) -> AsyncGenerator[Event, None]:
     """Yield the events of a task after record `since`, until it has ended or asks something."""
     words = TaskWords(turn.session.id, turn.said)
+    folder = turn.session.journal.parent
     exchange = Exchange(turn.session, turn.said)
     waiting = OpenQuestions(one for one in turn.session.records() if one.n <= since)
     if waiting.waiting and turn.waiting:
@@ -283,6 +289,9 @@ async def _following(turn: SpokenTurn, since: int) -> AsyncGenerator[Event, None
                 continue
             record = event.record
             waiting.add(record)
+            if isinstance(record.content, Result) and record.content.artifacts:
+                for file in await asyncio.to_thread(_files, words.id, folder, [record]):
+                    yield words.artifact_update(file)
             if waiting.waiting and not turn.session.records(record.n):
                 yield words.status_update(record, None, waiting.waiting)
                 return
@@ -290,13 +299,21 @@ async def _following(turn: SpokenTurn, since: int) -> AsyncGenerator[Event, None
                 yield words.status_update(record, None, ())
     reply = turn.reply or exchange.reply
     if reply.text("status") == "ok":
-        yield words.artifact_update(reply)
-    yield words.status_update(reply, reply, ())
+        yield words.artifact_update(words.artifact(reply))
+    own = words.own(turn.session.records(turn.said.n), reply)
+    yield words.status_update(reply, reply, (), own)
 
 
-def _task(turn: SpokenTurn, messages: int | None) -> Task:
+async def _task(turn: SpokenTurn, messages: int | None) -> Task:
+    """A task as it is now, with the files that its calls produced so far."""
+    words = TaskWords(turn.session.id, turn.said)
     reply = turn.reply
     waiting = turn.waiting if reply is None else ()
-    return TaskWords(turn.session.id, turn.said).task(
-        turn.session.records(turn.said.n), reply, waiting, messages
-    )
+    records = turn.session.records(turn.said.n)
+    folder = turn.session.journal.parent
+    files = await asyncio.to_thread(_files, words.id, folder, words.own(records, reply))
+    return words.task(records, reply, waiting, messages, files)
+
+
+def _files(task: str, folder: Path, records: Sequence[Record]) -> list[Artifact]:
+    return [*file_artifacts(task, folder, records)]

@@ -10,9 +10,10 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
-from a2a.types import GetTaskRequest, ListTasksRequest, SendMessageConfiguration, Task
+from a2a.types import Artifact, GetTaskRequest, ListTasksRequest, SendMessageConfiguration, Task
 from a2a.utils.errors import InvalidParamsError
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -23,11 +24,14 @@ from iact.core.session.listing import SessionInfo
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 from iact.core.session.store import SessionStore
+from iact.faces.a2a.files import file_artifacts
 from iact.faces.a2a.tasks import TaskWords
 from iact.faces.conversation import SpokenTurn, reply_among
 
 _LOG: Final = logging.getLogger(__name__)
 _SECOND: Final = 1_000_000_000
+_FILES: Final = 64 * 1024
+"""The most bytes of the files of one task in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,10 @@ def _of_open(session: Session, params: ListTasksRequest) -> Iterator[Task]:
             turn = SpokenTurn(session, said)
             reply = turn.reply
             waiting = turn.waiting if reply is None else ()
-            yield TaskWords(session.id, said).task(session.records(said.n), reply, waiting, history(params))
+            words = TaskWords(session.id, said)
+            records = session.records(said.n)
+            files = _files(words, session.journal.parent, words.own(records, reply), params)
+            yield words.task(records, reply, waiting, history(params), files)
 
 
 def _of_stored(store: SessionStore, session: str, params: ListTasksRequest) -> Iterator[Task]:
@@ -98,7 +105,18 @@ def _of_stored(store: SessionStore, session: str, params: ListTasksRequest) -> I
         if _begins(said):
             after = records[at + 1 :]
             reply = reply_among(after, rests=True)
-            yield TaskWords(session, said).task(after, reply, () if reply else waiting, history(params))
+            words = TaskWords(session, said)
+            files = _files(words, store.folder / session, words.own(after, reply), params)
+            yield words.task(after, reply, () if reply else waiting, history(params), files)
+
+
+def _files(
+    words: TaskWords, folder: Path, records: Sequence[Record], params: ListTasksRequest
+) -> list[Artifact]:
+    """The files of a task, if artifacts are wanted. A list has many tasks, so it has only what is small."""
+    if not params.include_artifacts:
+        return []
+    return [*file_artifacts(words.id, folder, records, most=_FILES)]
 
 
 def _wanted(tasks: Iterator[Task], params: ListTasksRequest) -> Iterator[Task]:

@@ -12,6 +12,7 @@ from google.protobuf.json_format import MessageToDict
 
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
+from iact.core.session.consent import question_digest
 from iact.core.session.session import Session
 from iact.faces import conversation
 
@@ -48,7 +49,8 @@ async def hand_over(session: Session, message: Message) -> None:
 async def answer(session: Session, message: Message, waiting: Sequence[Record]) -> None:
     """Answer questions of a session: the only waiting one with a word, or any of them by number, as data.
 
-    A yes names the digest of what the client was shown, because another question may wait by now.
+    A yes names the digest of what the client was shown, because another question may wait by now. Where words are an
+    answer, any text is one that is no yes.
 
     Raises:
         UsageError: the message is not an answer, or it is unclear to which question.
@@ -66,11 +68,20 @@ async def answer(session: Session, message: Message, waiting: Sequence[Record]) 
         elif said := _words(part):
             if len(waiting) != 1:
                 raise UsageError(f"Several questions wait. {_AS_DATA}")
-            seen, word = _digest_and_word(said)
-            given.append(conversation.ClientAnswer(waiting[0].n, seen, _unless_no(word)))
+            given.append(_in_text(waiting[0], said))
     if not given:
         raise UsageError('The answer to a question is "allow" with its digest, or "deny".')
     await conversation.answer(session, given)
+
+
+def _in_text(question: Record, said: str) -> conversation.ClientAnswer:
+    """The answer that a text is."""
+    seen, word = _digest_and_word(said)
+    fills = bool(conversation.field_for_words(question)) and not conversation.is_verdict(word)
+    if fills or conversation.is_in_words(question):
+        # Words let nothing through, so it matters little which question they were meant for.
+        return conversation.ClientAnswer(question.n, question_digest(question), _unless_no(said))
+    return conversation.ClientAnswer(question.n, seen, _unless_no(word))
 
 
 def _digest_and_word(said: str) -> tuple[str, str]:

@@ -31,7 +31,10 @@ from iact.core.records.record import Record
 from iact.core.session.consent import SHORTEST, question_digest
 from iact.core.session.ending import outcome_of, verdict_json, verdict_on
 from iact.core.session.question_text import about, told
+from iact.faces.conversation import field_for_words, is_in_words
 from iact.faces.failure import failure_of
+from iact.faces.root_text import prose
+from iact.faces.usage import used
 
 ANSWER: Final = "answer"
 """The name of the artifact with the root's answer."""
@@ -54,22 +57,31 @@ class TaskWords:
         reply: Record | None,
         waiting: Sequence[Record],
         history: int | None = None,
+        files: Sequence[Artifact] = (),
     ) -> Task:
-        """The task as of `records`, which follow its message. `history`: how many of the newest messages to include."""
-        own = [one for one in records if reply is None or one.n <= reply.n]
+        """The task as of `records`, which follow its message. `history`: how many of the newest messages to include.
+
+        `files`: what its calls produced (`faces.a2a.files`).
+        """
+        own = self.own(records, reply)
         # What failed is in the status, and is no message.
         spoken = [one for one in own if failure_of(one) is None]
         messages = [self._user(), *(made for one in spoken if (made := self.message(one)) is not None)]
         if history is not None:
             messages = messages[-history:] if history > 0 else []
+        answers = [self.artifact(reply)] if reply is not None and reply.text("status") == "ok" else []
         return Task(
             id=self.id,
             context_id=self._session,
             status=self.status(own[-1] if own else self._said, reply, waiting),
-            metadata=_verdict(reply) if reply is not None else None,
-            artifacts=[self.artifact(reply)] if reply is not None and reply.text("status") == "ok" else [],
+            metadata=_end(reply, own) if reply is not None else None,
+            artifacts=[*files, *answers],
             history=messages,
         )
+
+    def own(self, records: Sequence[Record], reply: Record | None) -> list[Record]:
+        """Those of the records after its message that belong to the task."""
+        return [one for one in records if reply is None or one.n <= reply.n]
 
     def status(self, last: Record, reply: Record | None, waiting: Sequence[Record]) -> TaskStatus:
         """The task's status after record `last`."""
@@ -87,20 +99,24 @@ class TaskWords:
         )
 
     def status_update(
-        self, last: Record, reply: Record | None, waiting: Sequence[Record]
+        self,
+        last: Record,
+        reply: Record | None,
+        waiting: Sequence[Record],
+        records: Sequence[Record] = (),
     ) -> TaskStatusUpdateEvent:
-        """The task's current status, for a stream."""
+        """The task's current status, for a stream. `records`: at its end, those of the task."""
         return TaskStatusUpdateEvent(
             task_id=self.id,
             context_id=self._session,
             status=self.status(last, reply, waiting),
-            metadata=_verdict(reply) if reply is not None else None,
+            metadata=_end(reply, records) if reply is not None else None,
         )
 
-    def artifact_update(self, reply: Record) -> TaskArtifactUpdateEvent:
-        """The answer, for a stream."""
+    def artifact_update(self, artifact: Artifact) -> TaskArtifactUpdateEvent:
+        """A file or the answer, for a stream."""
         return TaskArtifactUpdateEvent(
-            task_id=self.id, context_id=self._session, artifact=self.artifact(reply), last_chunk=True
+            task_id=self.id, context_id=self._session, artifact=artifact, last_chunk=True
         )
 
     def artifact(self, reply: Record) -> Artifact:
@@ -108,10 +124,13 @@ class TaskWords:
         return Artifact(artifact_id=f"{self.id}.{ANSWER}", name=ANSWER, parts=[_text(reply.body)])
 
     def message(self, record: Record) -> Message | None:
-        """The root's message in a record, if it has one."""
-        if record.agent == "/" and isinstance(record.content, Turn | Reply) and record.body.strip():
-            return self._agent(f"{self.id}.{record.n}", [_text(record.body)])
-        return None
+        """The root's message in a record, if it has one. Actions are none: what came of them is told."""
+        if record.agent != "/" or not isinstance(record.content, Turn | Reply):
+            return None
+        text = record.body if isinstance(record.content, Reply) else prose(record.body)
+        if not text.strip():
+            return None
+        return self._agent(f"{self.id}.{record.n}", [_text(text)])
 
     def _user(self) -> Message:
         return Message(
@@ -128,11 +147,13 @@ class TaskWords:
 def _question(record: Record) -> list[Part]:
     form = isinstance(record.content, FormAsk) and bool(record.content.fields)
     digest = question_digest(record)
-    answer = (
-        'data {"question", "digest", "allow", "values"}'
-        if form
-        else f'text "allow {digest[:SHORTEST]}" or "deny"'
-    )
+    answer = f'text "allow {digest[:SHORTEST]}" or "deny"'
+    if is_in_words(record):
+        answer = 'text with the answer, or "deny"'
+    elif field_for_words(record):
+        answer = f"{answer}, or any other text"
+    elif form:
+        answer = 'data {"question", "digest", "allow", "values"}'
     place: dict[str, JSON] = {"question": record.n, "digest": digest, "agent": record.agent}
     fields = {**about(record), **place, "answer": answer}
     return [_text(told(record)), Part(data=ParseDict(fields, Value()), media_type="application/json")]
@@ -150,10 +171,18 @@ def _ending(reply: Record) -> TaskState:
             return TaskState.TASK_STATE_FAILED
 
 
-def _verdict(reply: Record) -> Struct:
-    """Whether the goal of a task that has ended is reached, as metadata; and the kind of its failure."""
+def _end(reply: Record, records: Sequence[Record]) -> Struct:
+    """About a task that has ended, as metadata: whether its goal is reached, the kind of its failure, and its tokens."""
     assert isinstance(reply.content, Reply)
-    told: dict[str, JSON] = {"verdict": verdict_json(verdict_on(reply.content))}
+    tokens = used(records)
+    told: dict[str, JSON] = {
+        "verdict": verdict_json(verdict_on(reply.content)),
+        "usage": {
+            "input_tokens": tokens.prompt_tokens,
+            "cached_tokens": tokens.cached_tokens,
+            "output_tokens": tokens.completion_tokens,
+        },
+    }
     failure = failure_of(reply)
     if failure is not None:
         told["error"] = {"code": failure.kind.code, "retry": failure.kind.again}

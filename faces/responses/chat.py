@@ -20,7 +20,6 @@ from iact.core.ports import JSON
 from iact.faces.asked_text import shown_question
 from iact.faces.failure import CANCELLED, WorkFailure, failure_from
 from iact.faces.http.server import error_fields
-from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
 from iact.faces.responses.output import ResponsePlace, asked_by
 from iact.faces.responses.wire import (
@@ -32,6 +31,7 @@ from iact.faces.responses.wire import (
     QuestionAnswer,
 )
 from iact.faces.root_text import TextStream
+from iact.faces.usage import used
 
 _REMEMBERED: Final = 4096
 """The maximum number of remembered chats, over all users."""
@@ -153,12 +153,12 @@ class Chat:
 
 
 def _usage(begun: Begun) -> dict[str, JSON]:
-    used = work.used(begun.records)
+    tokens = used(begun.records)
     return {
-        "prompt_tokens": used.prompt_tokens,
-        "completion_tokens": used.completion_tokens,
-        "total_tokens": used.prompt_tokens + used.completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
+        "prompt_tokens": tokens.prompt_tokens,
+        "completion_tokens": tokens.completion_tokens,
+        "total_tokens": tokens.prompt_tokens + tokens.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": tokens.cached_tokens},
     }
 
 

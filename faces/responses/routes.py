@@ -43,6 +43,7 @@ from iact.faces.responses.output import (
 )
 from iact.faces.responses.terms import MODELS, UnknownModel
 from iact.faces.responses.wire import CreateCompletion, CreateResponse
+from iact.faces.usage import used
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -103,7 +104,7 @@ class _Responses:
         def fields(
             status: str, output: Sequence[dict[str, JSON]], ended: dict[str, JSON] | None = None
         ) -> dict[str, JSON]:
-            usage = work.used(begun.records) if status not in ("in_progress", "queued") else None
+            usage = used(begun.records) if status not in ("in_progress", "queued") else None
             return response_fields(
                 begun.place, created=created, model=given.model, status=status, output=output, usage=usage,
                 previous=given.previous_response_id, ended=ended, instructions=given.instructions,
@@ -290,7 +291,7 @@ def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
     items += call_items(place.session, found.waiting, by_call=given.by_call)
 
     created = int(time.mktime(time.strptime(found.start.at[:19], "%Y-%m-%dT%H:%M:%S"))) - time.timezone
-    usage = work.used(found.records) if status != "in_progress" else None
+    usage = used(found.records) if status != "in_progress" else None
     return response_fields(
         place, created=created, model=MODELS[0], status=status, output=items, ended=ended, usage=usage,
         previous=given.previous, instructions=given.instructions, metadata=given.metadata,

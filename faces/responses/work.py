@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iact.core.errors import UsageError
-from iact.core.ports import Usage
 from iact.core.records.calls import ClearanceAnswer
-from iact.core.records.dialogue import Reply, Say, Turn
+from iact.core.records.dialogue import Say
 from iact.core.records.forms import FormAnswer
 from iact.core.records.hosts import HostAnswer
 from iact.core.records.record import Record
@@ -131,19 +130,6 @@ def parts_of(message: InputMessage) -> list[MessagePart]:
     if isinstance(message.content, str):
         return [message.content]
     return [one.text if isinstance(one, InputText) else _file(one) for one in message.content]
-
-
-def used(records: Sequence[Record]) -> Usage:
-    """The tokens of all models in these records."""
-    prompt = cached = completion = 0
-    for record in records:
-        content = record.content
-        generation = content.generation if isinstance(content, Turn | Reply) else None
-        if generation is not None:
-            prompt += generation.usage.prompt
-            cached += generation.usage.cached
-            completion += generation.usage.completion
-    return Usage(prompt, cached, completion)
 
 
 def _begins(record: Record) -> bool:
