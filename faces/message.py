@@ -37,8 +37,10 @@ async def say(
     before: str = "",
     tools: Sequence[str] | None = None,
     history: Sequence[MessagePart] = (),
+    traceparent: str = "",
 ) -> Record:
-    """Upload the files and send the texts. `before`: instructions to put before the texts. `tools`: as in `Session.say`.
+    """Upload the files and send the texts. `before`: instructions to put before the texts. `tools`, `traceparent`: as in
+    `Session.say`.
 
     `history`: an earlier chat that the client tells of and that this program did not record. It comes first, and is not
     the user's words: it quotes what models wrote, and they what they had read.
@@ -57,10 +59,10 @@ async def say(
     own = f"{before.strip()}\n\n{text}".strip()
     earlier = _text(history)
     if not earlier:
-        return await session.say(own, tools=tools)
+        return await session.say(own, tools=tools, traceparent=traceparent)
 
     told = f"{_EARLIER}\n\n{earlier}\n\n{_NOW}\n\n"
-    return await session.say(f"{told}{own}", tools=tools, client=len(told))
+    return await session.say(f"{told}{own}", tools=tools, client=len(told), traceparent=traceparent)
 
 
 def _text(parts: Sequence[MessagePart]) -> str:

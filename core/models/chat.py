@@ -21,6 +21,7 @@ import httpx2
 import openai
 
 from iact.core.models import requests
+from iact.core.models.caller import HEADER, trace_of_caller
 from iact.core.models.server_events import EventReader
 from iact.core.models.transport import BrokenOff, ConnectTimeout, HttpConnection, HttpPool
 from iact.core.ports import JSON
@@ -134,6 +135,7 @@ class Completions:
                     cast_to=object,
                     stream=True,
                     stream_cls=openai.AsyncStream[object],
+                    options={"headers": _for_caller()},
                 )
         return _SdkReply(stream)
 
@@ -146,7 +148,8 @@ class Completions:
         until = asyncio.get_running_loop().time() + seconds
         if self._head is None:
             self._head = self._written_head()
-        connection = await pool.ask(requests.whole(self._head, requests.body(fields)), until=until)
+        whole = requests.whole(self._head, requests.body(fields), _for_caller())
+        connection = await pool.ask(whole, until=until)
         try:
             if 200 <= connection.status < 300:
                 if connection.headers.get("content-encoding", "identity").lower() != "identity":
@@ -174,6 +177,12 @@ class Completions:
         if written is None:
             raise _Unspoken
         return written
+
+
+def _for_caller() -> dict[str, str]:
+    """The header by which an endpoint's own trace continues that of the program that asked us."""
+    traceparent = trace_of_caller()
+    return {HEADER: traceparent} if traceparent else {}
 
 
 def _proxies(origin: requests.Origin) -> bool:

@@ -77,6 +77,7 @@ def body(fields: Mapping[str, JSON]) -> bytes:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def whole(begun: bytes, content: bytes) -> bytes:
-    """Join a request from its `head` and its body."""
-    return b"%b%d\r\n\r\n%b" % (begun, len(content), content)
+def whole(begun: bytes, content: bytes, more: Mapping[str, str] | None = None) -> bytes:
+    """Join a request from its `head` and its body. `more`: headers of this request alone, whose values are ours."""
+    lines = "".join(f"{name}: {value}\r\n" for name, value in (more or {}).items())
+    return b"%b%d\r\n%b\r\n%b" % (begun, len(content), lines.encode("ascii"), content)

@@ -53,6 +53,8 @@ class Say(PersonContent):
     client: Annotated[Outcome[int], Since("1.3")] = 0
     """How many characters at its beginning tell of an earlier chat that only the client knows: this program did not
     record it, so it may hold what others wrote."""
+    traceparent: Annotated[Outcome[str], Since("1.3")] = ""
+    """The trace of the program that sent it, which the work on it continues, in the form of W3C's `traceparent`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Final
 
+from iact.core.models.caller import ask_on_behalf_of
 from iact.core.ports import (
     ModelEvent,
     ReasoningDelta,
@@ -45,12 +46,14 @@ class ModelCall:
         self._writing: datetime | None = None
 
     def __enter__(self) -> ModelCall:
+        ask_on_behalf_of(self._live.tree.traceparent)
         self._show(Activity(self._path, "asking", self._now()))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        ask_on_behalf_of("")
         self._over()
         if self._timer is not None:
             self._timer.cancel()

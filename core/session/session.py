@@ -252,6 +252,7 @@ class Session:
         plan_first: bool = False,
         tools: Sequence[str] | None = None,
         client: int = 0,
+        traceparent: str = "",
     ) -> Record:
         """Send a message from the user to the root.
 
@@ -261,6 +262,7 @@ class Session:
         plan below the root, and the plan's report is the root's reply; "auto" chooses. `plan_first`: the plan is
         written, and then waits for a person. `tools`: what the user's program can run for agents; None: unchanged.
         `client`: how many characters at the beginning are an earlier chat as a program tells it, which is not trusted.
+        `traceparent`: the trace of the program that sends it, which spans and requests to models continue.
 
         Raises:
             UsageError: there is no such mode, or it has no plan; or the root is at work, so that no plan can begin; or the
@@ -286,7 +288,10 @@ class Session:
         news = kept if kept != self._live.tree.kept else None
         waits = has_to_wait(self._live.tree)
         others = tuple(tools) if tools is not None and tuple(tools) != self._live.tree.tools else None
-        said = Say(mode=mode, plan_first=plan_first, kept=news, tools=others, waits=waits, client=client)
+        said = Say(
+            mode=mode, plan_first=plan_first, kept=news, tools=others, waits=waits, client=client,
+            traceparent=traceparent,
+        )  # fmt: skip
         record = self._live.record(signed(said), "/", body=body)
         self._scheduler.drive("/")
         return await self._live.durable(record)

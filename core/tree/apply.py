@@ -366,6 +366,7 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
         tree.kept = say.kept
     if say.tools is not None:
         tree.tools = say.tools
+    tree.traceparent = say.traceparent
 
     root = tree.root
     waits = has_to_wait(tree)

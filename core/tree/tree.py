@@ -141,6 +141,8 @@ class Tree:
         """Whose switches of memory are off."""
         self.tools: tuple[str, ...] = ()
         """The tools of the front end that the user is using."""
+        self.traceparent = ""
+        """The trace of the program that sent the newest message; empty if it named none."""
         self.kept: tuple[str, ...] = ()
         """The plans that people kept, each by its name and with its parameters. Agents are told of them with the
         documentation of PLAN."""

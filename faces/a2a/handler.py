@@ -61,6 +61,7 @@ from iact.faces.a2a.listing import history, page_of
 from iact.faces.a2a.tasks import ENDED, TaskWords
 from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.http.access import Access, remembers
+from iact.faces.trace import traceparent_of
 
 REQUEST: Final = "iact.request"
 """The key of the request in a call's context."""
@@ -115,11 +116,12 @@ class SessionTasks(RequestHandler):
             await self._principal(context, "clear")
             return await _answered(runtime, message)
         text = said.words_of(message)
+        trace = traceparent_of(_request(context).headers)
         if not message.context_id:
             who = await self._principal(context, "change")
             session = await runtime.open(memory=remembers(who))
             await said.hand_over(session, message)
-            return SpokenTurn(session, await session.say(text))
+            return SpokenTurn(session, await session.say(text, traceparent=trace))
         if not runtime.store.holds(message.context_id):
             raise InvalidParamsError(
                 "There is no such context: leave out contextId to begin one, and use the one that you are given."
@@ -129,7 +131,7 @@ class SessionTasks(RequestHandler):
         await said.hand_over(session, message)
         async with self._saying:
             _must_rest(session)
-            return SpokenTurn(session, await session.say(text))
+            return SpokenTurn(session, await session.say(text, traceparent=trace))
 
     # --- tasks ----------------------------------------------------------------------------------
 
@@ -212,9 +214,7 @@ class SessionTasks(RequestHandler):
     @asynccontextmanager
     async def _runtime(self, context: ServerCallContext, right: Right) -> AsyncIterator[Runtime]:
         """Open the sessions of the request's user. Errors inside the context become A2A errors."""
-        request = context.state[REQUEST]
-        assert isinstance(request, Request)
-        who = await self._access.principal(request, right)
+        who = await self._principal(context, right)
         try:
             async with self._access.runtime(who) as runtime:
                 yield runtime
@@ -229,9 +229,14 @@ class SessionTasks(RequestHandler):
             raise InternalError("The server met a bug of its own; its log says more.") from error
 
     async def _principal(self, context: ServerCallContext, right: Right) -> Principal:
-        request = context.state[REQUEST]
-        assert isinstance(request, Request)
-        return await self._access.principal(request, right)
+        return await self._access.principal(_request(context), right)
+
+
+def _request(context: ServerCallContext) -> Request:
+    """The request in HTTP by which a call came."""
+    request = context.state[REQUEST]
+    assert isinstance(request, Request)
+    return request
 
 
 def _must_rest(session: Session) -> None:

@@ -60,6 +60,7 @@ from iact.core.records.ways import WAYS, Way
 from iact.core.session.runtime import Runtime
 from iact.faces.acp.conversation import AcpClient, Conversation, Spawn
 from iact.faces.acp.prompt import read_prompt
+from iact.faces.trace import traceparent_of
 
 _Request = TypeVar("_Request", bound=BaseModel)
 _Handler = Callable[[object], Awaitable[BaseModel]]
@@ -265,7 +266,8 @@ class AcpAgent:
 
     async def prompt(self, asked: PromptRequest) -> PromptResponse:
         """Send a message, and respond when the whole reply was sent."""
-        return await self._conversation(asked.session_id).prompt(read_prompt(asked.prompt))
+        trace = traceparent_of(asked.field_meta)
+        return await self._conversation(asked.session_id).prompt(read_prompt(asked.prompt), trace)
 
     async def cancel(self, asked: CancelNotification) -> None:
         """Cancel the running work. The prompt's response reports that."""

@@ -125,8 +125,9 @@ class Conversation:
             self._updates.lost()
         self._following = self._spawn(self._follow())
 
-    async def prompt(self, prompt: Prompt) -> PromptResponse:
-        """Send a message, or answer what a person was asked, and wait for the end of the answer.
+    async def prompt(self, prompt: Prompt, traceparent: str = "") -> PromptResponse:
+        """Send a message, or answer what a person was asked, and wait for the end of the answer. `traceparent`: the
+        editor's trace.
 
         Raises:
             UsageError: the last prompt is still being answered, or the message is empty.
@@ -144,7 +145,7 @@ class Conversation:
                 return PromptResponse(stop_reason="cancelled")
             said = await self._answered(prompt)
             if said is None:
-                said = await self.session.say(prompt.text, mode=self.way)
+                said = await self.session.say(prompt.text, mode=self.way, traceparent=traceparent)
             if self._cancelled and self.session.state.root.active:
                 await self.session.cancel("/")
             reply = await self._reply(said)

@@ -17,6 +17,7 @@ from iact.faces.failure import INVALID, failure_from
 from iact.faces.http.access import Access, body_of, remembers
 from iact.faces.http.server import error_response, failure_response, not_installed
 from iact.faces.http.stream import EventResponse
+from iact.faces.trace import traceparent_of
 
 if TYPE_CHECKING:
     from iact.faces.ag_ui.run import Run
@@ -48,7 +49,8 @@ def routes(access: Access) -> Sequence[BaseRoute]:
         async with AsyncExitStack() as stack:
             runtime = await stack.enter_async_context(access.runtime(who))
             try:
-                exchange = await begin(runtime, given, memory=remembers(who))
+                trace = traceparent_of(request.headers)
+                exchange = await begin(runtime, given, memory=remembers(who), traceparent=trace)
             except UsageError as error:
                 return failure_response(failure_from(error))
             begun = Run(given, exchange, stack.pop_all())

@@ -146,8 +146,12 @@ def ended(
     )
 
 
-async def begin(runtime: Runtime, given: RunAgentInput, *, memory: bool = True) -> Exchange:
+async def begin(
+    runtime: Runtime, given: RunAgentInput, *, memory: bool = True, traceparent: str = ""
+) -> Exchange:
     """Start a run: send its message, or answer the questions of the previous run. `memory`: whether a new session has one.
+
+    `traceparent`: the trace of the front end.
 
     Raises:
         UsageError: the run is invalid; the message says why.
@@ -176,7 +180,7 @@ async def begin(runtime: Runtime, given: RunAgentInput, *, memory: bool = True) 
     session = await (runtime.open(memory=memory) if place is None else heard.opened(runtime, place))
     if told and tuple(names) != session.state.tools:
         said = [told, *said]
-    return Exchange(session, await say(session, said, tools=names, history=earlier))
+    return Exchange(session, await say(session, said, tools=names, history=earlier, traceparent=traceparent))
 
 
 async def _answered(session: Session, given: RunAgentInput) -> Record:

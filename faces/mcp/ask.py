@@ -25,6 +25,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
@@ -38,6 +39,7 @@ from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.mcp import unasked
 from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, request_of
 from iact.faces.mcp.results import result_of, waits
+from iact.faces.trace import traceparent_of
 
 NAME: Final = "iact_ask"
 """The name has no dot: the protocol allows dots, but several clients refuse them."""
@@ -101,8 +103,17 @@ def told(error: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=error)], is_error=True)
 
 
-async def speak(runtime: Runtime, arguments: Mapping[str, object], new: NewSessions) -> SpokenTurn:
-    """Send a call's message, in a new session or in the session that it names.
+def trace_of(context: ServerRequestContext[None], call: CallToolRequestParams) -> str:
+    """The trace of the client: in a call's `_meta`, or in the headers of its request."""
+    request = context.request
+    headers = request.headers if isinstance(request, Request) else None
+    return traceparent_of(call.meta) or traceparent_of(headers)
+
+
+async def speak(
+    runtime: Runtime, arguments: Mapping[str, object], new: NewSessions, traceparent: str = ""
+) -> SpokenTurn:
+    """Send a call's message, in a new session or in the session that it names. `traceparent`: the client's trace.
 
     Raises:
         IactError: the arguments are invalid, or the session can't be opened; the message says why.
@@ -119,7 +130,7 @@ async def speak(runtime: Runtime, arguments: Mapping[str, object], new: NewSessi
     if way is None:
         raise UsageError(f"There is no mode {str(mode)[:100]!r}; there are {', '.join(WAYS)}.")
     session = await runtime.open(identity or None, intent=new.intent, scope=new.scope, memory=new.memory)
-    return SpokenTurn(session, await session.say(task, mode=way))
+    return SpokenTurn(session, await session.say(task, mode=way, traceparent=traceparent))
 
 
 async def follow(
@@ -139,7 +150,7 @@ async def follow(
     """
     since = 0
     if call.request_state is None:
-        turn = await _begun(runtime, call.arguments or {}, new)
+        turn = await _begun(runtime, call.arguments or {}, new, trace_of(context, call))
     else:
         identity, _, seen = call.request_state.rpartition(" ")
         turn = await turn_of(runtime, identity)
@@ -156,9 +167,11 @@ async def follow(
         raise
 
 
-async def _begun(runtime: Runtime, arguments: Mapping[str, object], new: NewSessions) -> SpokenTurn:
+async def _begun(
+    runtime: Runtime, arguments: Mapping[str, object], new: NewSessions, traceparent: str
+) -> SpokenTurn:
     """As `speak`. A model may be called before the message is stored; cancelling the call in between ends that as well."""
-    speaking = asyncio.ensure_future(speak(runtime, arguments, new))
+    speaking = asyncio.ensure_future(speak(runtime, arguments, new, traceparent))
     try:
         return await asyncio.shield(speaking)
     except asyncio.CancelledError:

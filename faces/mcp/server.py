@@ -58,7 +58,8 @@ def mcp_server(callers: Callers, new: ask.NewSessions) -> Server[None]:
         try:
             async with callers.runtime(context, "change") as runtime:
                 if ask.modern(context) and tasks.knows_tasks(context.session.client_capabilities):
-                    return tasks.created(await ask.speak(runtime, params.arguments or {}, terms))
+                    trace = ask.trace_of(context, params)
+                    return tasks.created(await ask.speak(runtime, params.arguments or {}, terms, trace))
                 return await ask.follow(context, runtime, params, terms, clears=clears)
         except IactError as error:
             return ask.told(str(error))

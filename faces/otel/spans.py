@@ -1,7 +1,8 @@
 """The spans of a session, folded from its records, for third-party tracing tools.
 
-A session is one trace. Its root is `create_agent`, a moment at the start of the session, so it exists however the session
-continues. All other spans are below it:
+A session is one trace, unless the program that sends a message names its own: the work on that message is then part of
+that program's trace, below the span that it named, and linked to the session's. The root of a session's trace is
+`create_agent`, a moment at its start, so it exists however the session continues. All other spans are below it:
 
     create_agent root
       invoke_agent root             a message from the user, until the root's reply to it
@@ -72,6 +73,8 @@ from iact.faces.otel.span import (
 
 _PLANNING: Final = frozenset({"plan", "correct", "replan", "patch", "profile", "repair"})
 """Questions about a plan whose answers are steps. Answers to other questions are judgements."""
+_ABOVE_OTHERS: Final = frozenset({"invoke_agent", "invoke_workflow", "plan"})
+"""Operations whose spans have others below them."""
 _MEMORY: Final = {"RECALL": "search_memory", "REMEMBER": "create_memory"}
 """Core actions that are memory operations."""
 _EMBEDDED: Final = ("SmolLM2", "Qwen2.5-Coder-1.5B-Instruct", "Qwen2.5-Coder-0.5B-Instruct")
@@ -84,6 +87,7 @@ _OTHER: Final = "_OTHER"
 class _OpenSpan:
     """A span that has not ended."""
 
+    trace: str
     id: str
     parent: str
     name: str
@@ -94,12 +98,12 @@ class _OpenSpan:
     links: tuple[SpanLink, ...] = ()
     denied: bool = False
 
-    def told(self, trace: str, end: int | None, error: str = "") -> Span:
+    def told(self, end: int | None, error: str = "") -> Span:
         attributes = {**self.attributes, "error.type": error} if error else dict(self.attributes)
         if end is not None:
             end = max(end, self.start)
         return Span(
-            trace, self.id, self.parent, self.name, self.kind, self.start, end, attributes,
+            self.trace, self.id, self.parent, self.name, self.kind, self.start, end, attributes,
             tuple(self.events), self.links, error,
         )  # fmt: skip
 
@@ -159,6 +163,15 @@ class SpanFold:
         self._record, self._opened = 0, Counter[str]()
         """The newest record at which spans were opened, and how many of each description."""
         self._ended: list[Span] = []
+        self._callers: dict[int, str] = {}
+        """The traces of the programs that sent messages which no work has begun with, by record, as `traceparent`."""
+        self._traces: dict[str, str] = {}
+        """The traces of spans that may have others below them and are in another trace than the session's."""
+
+    @property
+    def session(self) -> str:
+        """The session, as of the last record taken."""
+        return self._session
 
     @property
     def trace_id(self) -> str:
@@ -180,9 +193,9 @@ class SpanFold:
         for agent in self._agents.values():
             for one in (agent.work, agent.version):
                 if one is not None:
-                    yield one.told(self._trace, None)
+                    yield one.told(None)
         for one in self._tools.values():
-            yield one.told(self._trace, None)
+            yield one.told(None)
 
     # --- records ----------------------------------------------------------------------------------
 
@@ -202,7 +215,9 @@ class SpanFold:
                 self._spawn(record, spawn)
             case _ if not self._trace:
                 return  # records before the beginning don't belong to a session
-            case Say(waits=waits):
+            case Say(waits=waits, traceparent=traceparent):
+                if traceparent:
+                    self._callers[record.n] = traceparent
                 self._message(record, self._agent("/"), waits=waits, text=record.body)
             case Inject(node=""):
                 self._message(record, self._agent(record.agent), text=record.body)
@@ -256,15 +271,16 @@ class SpanFold:
         )
         made.attributes |= self._speaks(root)
         self._root = made.id
-        self._ended = [made.told(self._trace, self._now)]
+        self._ended = [made.told(self._now)]
 
     def _fork(self, session: str, record: Record, *, goes_on: bool) -> None:
         """Drop the source's unfinished spans without ending them, because they continue there."""
         source, before, tools = self._trace, self._agents, self._tools
         self._tools = {}
+        self._callers.clear()
         root = before.get("/")
         link = (root.within if root is not None else "") or self._root
-        self._begin(session, record, (SpanLink(source, link),) if source else ())
+        self._begin(session, record, (SpanLink(self._traces.get(link, source), link),) if source else ())
         if not goes_on:
             return
         for path, old in before.items():
@@ -273,22 +289,20 @@ class SpanFold:
             for one in (old.work, old.version):
                 if one is None:
                     continue
-                again = self._again(
-                    record, one, self._parent(agent) if one is old.work else agent.within, source
-                )
+                again = self._again(record, one, self._parent(agent) if one is old.work else agent.within)
                 if one is old.work:
                     agent.work, agent.last = again, again.id
                 else:
                     agent.version, agent.last_version = again, again.id
         for key, call in tools.items():
-            self._tools[key] = self._again(record, call, self._agents[key[0]].within or self._root, source)
+            self._tools[key] = self._again(record, call, self._agents[key[0]].within or self._root)
 
-    def _again(self, record: Record, one: _OpenSpan, parent: str, source: str) -> _OpenSpan:
+    def _again(self, record: Record, one: _OpenSpan, parent: str) -> _OpenSpan:
         """A span of the source, continued in a fork."""
         return replace(
-            one, id=span_id(self._session, record.n, one.id), parent=parent, start=self._now, events=[],
+            one, trace=self._trace, id=span_id(self._session, record.n, one.id), parent=parent, start=self._now, events=[],
             attributes={**one.attributes, "gen_ai.conversation.id": self._session, "iact.record": record.n},
-            links=(SpanLink(source, one.id),),
+            links=(SpanLink(one.trace, one.id),),
         )  # fmt: skip
 
     def _spawn(self, record: Record, spawn: Spawn) -> None:
@@ -315,6 +329,11 @@ class SpanFold:
     def _start(self, n: int, agent: _Agent, at: int, text: str = "") -> _OpenSpan:
         """Begin a piece of an agent's work. `n`: the record that causes it."""
         work = self._open(n, agent, "invoke_agent", agent.name, self._parent(agent), at)
+        traceparent = self._callers.pop(n, "")
+        if traceparent:
+            _, work.trace, work.parent, _ = traceparent.split("-")
+            work.links = (SpanLink(self._trace, self._root),)
+            self._traces[work.id] = work.trace
         work.attributes |= self._speaks(agent)
         if agent.mode:
             work.attributes["iact.plan.mode"] = agent.mode
@@ -373,6 +392,7 @@ class SpanFold:
         agent = self._at_work(record, at)
         for n in made.took:
             agent.unread.pop(n, None)
+            self._callers.pop(n, None)
         attributes: dict[str, Attribute] = {
             "gen_ai.response.finish_reasons": (made.finish,),
             "gen_ai.response.time_to_first_chunk": made.first_ms / 1000,
@@ -549,10 +569,13 @@ class SpanFold:
         if self._opened[told_apart] > 1:
             told_apart += f" {self._opened[told_apart]}"
         made = span_id(self._session, n, told_apart)
-        return _OpenSpan(made, parent, told, kind, at, attributes, links=links)
+        trace = self._traces.get(parent, self._trace)
+        if trace != self._trace and operation in _ABOVE_OTHERS:
+            self._traces[made] = trace
+        return _OpenSpan(trace, made, parent, told, kind, at, attributes, links=links)
 
     def _end(self, one: _OpenSpan, error: str = "") -> None:
-        self._ended.append(one.told(self._trace, self._now, error))
+        self._ended.append(one.told(self._now, error))
 
     def _event(self, one: _OpenSpan, name: str, attributes: Mapping[str, Attribute]) -> None:
         one.events.append(SpanEvent(name, self._now, dict(attributes)))
@@ -604,4 +627,6 @@ def spans(records: Iterable[Record], *, content: bool = False) -> tuple[Span, ..
     """The spans of a session, in the order in which they ended. Unfinished ones come last."""
     fold = SpanFold(content=content)
     ended = [span for record in records for span in fold.take(record)]
-    return *(span for span in ended if span.trace_id == fold.trace_id), *fold.under_way()
+    # What the source of a fork did belongs to the source.
+    own = (span for span in ended if span.attributes["gen_ai.conversation.id"] == fold.session)
+    return *own, *fold.under_way()

@@ -28,6 +28,7 @@ from iact.faces.responses.given import ClientFields, keep
 from iact.faces.responses.output import ResponsePlace, asked_by, place_of, response_with
 from iact.faces.responses.terms import AnswerTerms, terms_of
 from iact.faces.responses.wire import CreateResponse, InputItem, InputMessage, OutputItem, QuestionAnswer
+from iact.faces.trace import traceparent_of
 
 _NO_MESSAGE = "There is no message: input needs one of the user's."
 _FORM_IN_BACKGROUND = "The form of an answer is checked while its client waits for it: leave out background, or the format of the answer."
@@ -98,7 +99,10 @@ async def begin(
                 await access.principal(request, "clear")
                 start = await _answered_in_words(session, meant)
         if heard.messages and (heard.answers or start is None):
-            start = await _say(session, given, terms, heard.messages, known=continued is not None)
+            trace = traceparent_of(request.headers)
+            start = await _say(
+                session, given, terms, heard.messages, known=continued is not None, traceparent=trace
+            )
         if start is None:
             raise UsageError(_NO_MESSAGE)
 
@@ -204,7 +208,13 @@ def _shown(given: CreateResponse) -> str | None:
 
 
 async def _say(
-    session: Session, given: CreateResponse, terms: AnswerTerms, news: Sequence[InputMessage], *, known: bool
+    session: Session,
+    given: CreateResponse,
+    terms: AnswerTerms,
+    news: Sequence[InputMessage],
+    *,
+    known: bool,
+    traceparent: str,
 ) -> Record:
     """Send the new messages, with what the client told before where the session does not know it."""
     messages = [one for one in _items(given) if isinstance(one, InputMessage)]
@@ -218,6 +228,7 @@ async def _say(
         before="\n\n".join(text.strip() for text in before if text.strip()),
         tools=names,
         history=[part for message in earlier for part in work.parts_of(message)],
+        traceparent=traceparent,
     )
 
 

@@ -86,7 +86,7 @@ class Begun:
         """Read the answer. Yield the events of a second one, if it is not of the form."""
         self.answer, fault = form.read(self.exchange.reply.body)
         if fault:
-            said = await say(self.session, [form.again(fault)])
+            said = await say(self.session, [form.again(fault)], traceparent=self.session.state.traceparent)
             self.exchange = Exchange(self.session, said)
             await self._keep(again=said.n)
             async with aclosing(self._until_asked()) as events:

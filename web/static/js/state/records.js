@@ -244,6 +244,7 @@
  * @property {(string)[]|null} [tools] The tools of the front end that sent the message, if they differ from those that the session knows.
  * @property {boolean} [waits] Whether the message is read only after the root finishes its current answer.
  * @property {number} [client] How many characters at its beginning tell of an earlier chat that only the client knows: this program did not record it, so it may hold what others wrote.
+ * @property {string} [traceparent] The trace of the program that sent it, which the work on it continues, in the form of W3C's `traceparent`.
  *
  * How to work on a message that was sent in the mode `auto`. The body is the model's assessment of it.
  * @typedef {object} ChooseRecord
