@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from iact.core.errors import IactError
 from iact.core.ports import JSON
@@ -28,6 +28,7 @@ from iact.faces.responses.wire import (
     CreateResponse,
     InputItem,
     InputMessage,
+    InputText,
     QuestionAnswer,
 )
 from iact.faces.root_text import TextStream
@@ -181,7 +182,7 @@ def _request(
     answers = _answers([*before, last])
     previous: str | None = None
     # Only the user's own words can answer a question.
-    said = InputMessage(role="user" if last.role == "user" else "developer", content=last.text)
+    said = _message("user" if last.role == "user" else "developer", last)
     items: list[InputItem]
     instructions = ""
     if answers:
@@ -192,9 +193,9 @@ def _request(
         items = [said]
     else:
         instructions = "\n\n".join(one.text for one in before if one.role in ("system", "developer"))
-        spoken = [one for one in before if one.role in ("user", "assistant") and one.text]
+        spoken = [one for one in before if one.role in ("user", "assistant") and (one.text or one.files)]
         items = [
-            *(_spoken(one.role, one.text) for one in spoken),
+            *(_message("assistant" if one.role == "assistant" else "user", one) for one in spoken),
             said,
         ]
     return CreateResponse(
@@ -224,12 +225,23 @@ def _answers(messages: Sequence[CompletionMessage]) -> list[QuestionAnswer]:
     return found[::-1]
 
 
-def _spoken(role: str, text: str) -> InputMessage:
-    return InputMessage(role="assistant" if role == "assistant" else "user", content=text)
+def _message(role: Literal["user", "assistant", "developer"], told: CompletionMessage) -> InputMessage:
+    """A message of a chat as one of Responses."""
+    if not told.files:
+        return InputMessage(role=role, content=told.text)
+    text = [InputText(type="input_text", text=told.text)] if told.text else []
+    return InputMessage(role=role, content=[*text, *told.files])
 
 
 def _digest(user: str, given: CreateCompletion, messages: Sequence[CompletionMessage]) -> str:
     """The key of a chat. Two people behind one key who say the same have chats of their own."""
     speakers = [user, given.user or "", given.safety_identifier or ""]
-    told = [speakers, *((one.role, one.text) for one in messages if one.role != "tool")]
+    spoken = [one for one in messages if one.role != "tool"]
+    told = [speakers, *([one.role, one.text, *_files(one)] for one in spoken)]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _files(message: CompletionMessage) -> list[str]:
+    """What tells the files of a message from others."""
+    contents = [part.model_dump_json().encode() for part in message.files]
+    return [hashlib.sha256(content).hexdigest() for content in contents]

@@ -100,19 +100,59 @@ class CreateResponse(_Given):
     ) = None
 
 
+class _ChatImageAddress(_Given):
+    url: Text
+
+
+class ChatImage(_Given):
+    """A picture in a message of a chat, as a data URL."""
+
+    type: Literal["image_url"]
+    image_url: _ChatImageAddress
+
+
+class _ChatFileData(_Given):
+    file_data: Text
+    filename: str = Field(default="file", max_length=255)
+
+
+class ChatFile(_Given):
+    """A file in a message of a chat, as a data URL."""
+
+    type: Literal["file"]
+    file: _ChatFileData
+
+
+ChatPart: TypeAlias = Annotated[InputText | ChatImage | ChatFile, Field(discriminator="type")]
+
+
 class CompletionMessage(_Given):
     """A message of a chat."""
 
     role: Literal["user", "assistant", "system", "developer", "tool"]
-    content: Text | list[InputText] | None = None
+    content: Text | list[ChatPart] | None = None
     tool_call_id: str | None = Field(default=None, max_length=190)
 
     @property
     def text(self) -> str:
         """The text of the message."""
         if isinstance(self.content, list):
-            return "\n\n".join(one.text for one in self.content)
+            return "\n\n".join(one.text for one in self.content if isinstance(one, InputText))
         return self.content or ""
+
+    @property
+    def files(self) -> list[InputImage | InputFile]:
+        """The pictures and files of the message."""
+        found: list[InputImage | InputFile] = []
+        for part in self.content if isinstance(self.content, list) else ():
+            match part:
+                case ChatImage():
+                    found.append(InputImage(type="input_image", image_url=part.image_url.url))
+                case ChatFile(file=file):
+                    found.append(
+                        InputFile(type="input_file", file_data=file.file_data, filename=file.filename)
+                    )
+        return found
 
 
 class StreamOptions(_Given):
