@@ -23,7 +23,7 @@ CALLS: Final = {
 
 async def stream(http: httpx.AsyncClient, method: str, path: str, **body: Any) -> list[dict[str, Any]]:
     """The events of a streamed response."""
-    answered = await http.request(method, path, **({"json": body} if body else {}))
+    answered = await http.request(method, path, json=body or None)
     assert answered.status_code == 200, answered.text
     return [json.loads(line[6:]) for line in answered.text.splitlines() if line.startswith("data: ")]
 
