@@ -148,8 +148,10 @@ class Completions:
         until = asyncio.get_running_loop().time() + seconds
         if self._head is None:
             self._head = self._written_head()
-        whole = requests.whole(self._head, requests.body(fields), _for_caller())
-        connection = await pool.ask(whole, until=until)
+        # No name is given to the request, which may be large: nothing holds it while the reply is waited for.
+        connection = await pool.ask(
+            requests.whole(self._head, requests.body(fields), _for_caller()), until=until
+        )
         try:
             if 200 <= connection.status < 300:
                 if connection.headers.get("content-encoding", "identity").lower() != "identity":

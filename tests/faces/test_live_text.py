@@ -12,6 +12,7 @@ from iact.faces.live_text import LiveText
 from tests.core.session.fakes import replies, runtime
 
 CALLS = "I have it done.\n\n```CALL coder\nFix it.\n```"
+PROSE = "I have it done."
 SAID = "All is well."
 
 
@@ -49,10 +50,10 @@ async def test_wherever_text_comes_among_the_records_each_word_is_told_once(tmp_
     """A record is told when it is on disk: the next reply may be written by then, or this one be told as a whole."""
     session, records = await spoken(tmp_path)
     events: list[Event] = [RecordAppended(one) for one in records]
-    assert told(session, events) == f"{CALLS}{SAID}"
+    assert told(session, events) == f"{PROSE}{SAID}"
     for place in range(len(events) + 1):
         written: list[Event] = [Delta("/", "All is "), Delta("/", "well.")]
-        assert told(session, [*events[:place], *written, *events[place:]]) == f"{CALLS}{SAID}", place
+        assert told(session, [*events[:place], *written, *events[place:]]) == f"{PROSE}{SAID}", place
 
 
 async def test_text_whose_record_is_not_told_yet_is_told_at_once(tmp_path: Path) -> None:
