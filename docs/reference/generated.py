@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import iact.settings
-from docs.reference import failures, wire
+from docs.reference import embedding, failures, wire
 from iact.cli import program
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec
 
@@ -165,7 +165,16 @@ def protocol() -> str:
     )
 
 
+# --- embedding --------------------------------------------------------------------------------------
+
+
+def embedded() -> str:
+    """The calls of a program that embeds iact."""
+    return _page("Embedding", "docs/reference/embedding.py", embedding.INTRO, *embedding.body())
+
+
 PAGES: Final = {
+    "embedding.md": embedded,
     "commands.md": commands,
     "settings.md": settings,
     "actions.md": actions,
