@@ -82,11 +82,8 @@ OTHERS = (
     "pip install 'a.tar.gz[all]'",
     "pip install a==1.ZIP",
     "pip install @a/b",
-    "pip install a@b",
     "npm install user/repository",
     "npm install a.tgz",
-    "npm install a@b.tar.gz",
-    "npm install a[b]",
     "",
 )
 
