@@ -15,7 +15,7 @@ from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces import conversation, failure
 
-_WIDTH: Final = 100
+_WIDTH: Final = 110
 """The length up to which a signature is on one line."""
 
 INTRO: Final = (
@@ -77,7 +77,7 @@ def _signature(function: object) -> str:
     plain = inspect.unwrap(function)
     signature = inspect.signature(plain)
     awaited = "async " if inspect.iscoroutinefunction(plain) else ""
-    result = f" -> {signature.return_annotation}: ..."
+    result = f" -> {_quoted(signature.return_annotation)}: ..."
     # What opens something and closes it at the end is entered with `async with`.
     if inspect.isasyncgenfunction(plain):
         inner = str(signature.return_annotation).removeprefix("AsyncIterator[").removesuffix("]")
@@ -98,12 +98,17 @@ def _signature(function: object) -> str:
 def _parameter(parameter: inspect.Parameter) -> str:
     typed = parameter.name
     if parameter.annotation is not parameter.empty:
-        typed = f"{typed}: {parameter.annotation}"
+        typed = f"{typed}: {_quoted(parameter.annotation)}"
     if parameter.default is parameter.empty:
         return typed
     # A function that is a default has no name that says anything.
-    default = "..." if callable(parameter.default) else repr(parameter.default)
+    default = "..." if callable(parameter.default) else _quoted(repr(parameter.default))
     return f"{typed} = {default}"
+
+
+def _quoted(code: object) -> str:
+    """Code with the quotes that ours has."""
+    return str(code).replace("'", '"')
 
 
 def _told(documented: object) -> str:
@@ -121,7 +126,7 @@ def _fields(described: type) -> str:
     """The fields of a class of data; empty for others."""
     if not dataclasses.is_dataclass(described):
         return ""
-    rows = [f"    {one.name}: {one.type}" for one in dataclasses.fields(described) if one.repr]
+    rows = [f"    {one.name}: {_quoted(one.type)}" for one in dataclasses.fields(described) if one.repr]
     return "\n".join([f"class {described.__name__}:", *rows])
 
 
