@@ -4,6 +4,7 @@
     ├── UsageError              the caller gave something wrong (exit status 2)
     │   └── Changed             what a person agreed to is not what they were shown
     ├── JournalError            the journal on disk
+    │   ├── BlobLost            content beside the journal is missing or damaged
     │   ├── JournalCorrupt      a record does not match its digest, number or form
     │   ├── JournalLocked       another process holds the session
     │   ├── ForeignSession      this installation did not make it; it can be read, or adopted
@@ -58,6 +59,14 @@ class Changed(UsageError):
 
 class JournalError(IactError):
     """Something is wrong with a journal on disk."""
+
+
+class BlobLost(JournalError):
+    """Content that is kept beside a journal is missing or damaged. `digest`: its SHA-256."""
+
+    def __init__(self, message: str, digest: str) -> None:
+        super().__init__(message)
+        self.digest = digest
 
 
 class JournalCorrupt(JournalError):

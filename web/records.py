@@ -293,6 +293,8 @@ def record_html(
             return html('<p class="aside t">Ended: {body}</p>', body=record.body)
         case Open() | Adopt() | Module() | Notice() | Fork() | Epoch() | Close() as event:
             return _event(event, record.body)
+        case Migrate(from_=before, to=to) if before == to:
+            return aside("From here on, this session goes on with the values that are there.")
         case Migrate(to=to):
             return aside(
                 f"From here on, this session follows the rules of a newer iact (journal format {to})."

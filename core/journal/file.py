@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from iact.core.errors import (
+    BlobLost,
     ForeignSession,
     JournalCorrupt,
     JournalError,
@@ -352,6 +353,16 @@ class Journal:
             return unwritten
         return read_blob(self.directory, digest)
 
+    def holds(self, digest: str, size: int) -> bool:
+        """Whether the content with this SHA-256 and number of bytes is there, as in `holds_blob`."""
+        return digest in self._unwritten or holds_blob(self.directory, digest, size)
+
+    def set_aside(self, digest: str) -> None:
+        """Rename content that is damaged, so that it is known to be lost without reading it."""
+        place = self.directory / "blobs" / digest
+        with contextlib.suppress(OSError):
+            place.rename(place.with_name(f"{digest}.damaged"))
+
     @property
     def failed(self) -> JournalUnwritable | None:
         """Why nothing can be appended any more, or None."""
@@ -571,27 +582,47 @@ def write_blob(directory: Path, digest: str, content: bytes) -> None:
     sync_directory(target.parent)
 
 
+_PASSES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE})
+"""Errors that say nothing about a file: it may well be there at the next try."""
+
+
 def read_blob(directory: Path, digest: str) -> bytes:
     """Return content by SHA-256.
 
     Raises:
-        JournalError: it is missing, or does not match its name.
+        BlobLost: it is missing, or does not match its name.
+        JournalError: it can't be read at the moment, or there can be no such blob.
     """
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise JournalError(f"{digest[:80]!r} is not the name of a blob.")
 
+    where = f"The blob {digest[:12]}… next to the journal in {directory}"
     try:
         with open_regular(directory / "blobs" / digest) as stream:
             if os.fstat(stream.fileno()).st_size > LARGEST_BLOB:
-                most = f"{LARGEST_BLOB >> 20} MiB"
-                raise JournalError(f"The blob {digest[:12]}… in {directory} is larger than {most}.")
+                raise BlobLost(f"{where} is larger than {LARGEST_BLOB >> 20} MiB.", digest)
             content = stream.read()
     except OSError as error:
+        if error.errno in _PASSES:
+            raise JournalError(f"{where} can't be read now: {error.strerror}.") from error
         what = "missing" if error.errno == errno.ENOENT else "not a readable file"
-        raise JournalError(
-            f"The blob {digest[:12]}… next to the journal in {directory} is {what}."
-        ) from error
+        raise BlobLost(f"{where} is {what}.", digest) from error
 
     if hashlib.sha256(content).hexdigest() != digest:
-        raise JournalError(f"The blob {digest[:12]}… in {directory} is damaged.")
+        raise BlobLost(f"{where} is damaged.", digest)
     return content
+
+
+def holds_blob(directory: Path, digest: str, size: int) -> bool:
+    """Whether there is content with this SHA-256, as far as its name and its `size` in bytes tell without reading it.
+
+    Raises:
+        JournalError: that can't be found out at the moment.
+    """
+    try:
+        status = os.lstat(directory / "blobs" / digest)
+    except OSError as error:
+        if error.errno in _PASSES:
+            raise JournalError(f"The blobs in {directory} can't be read now: {error.strerror}.") from error
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size == size

@@ -110,10 +110,15 @@ def size(count: int) -> str:
 
 def describe(name: str, value: Value, begins: str = "") -> str:
     """One variable in a list: "$run_1 (text/plain, 9 B)". `begins`: its first line, if that is shown."""
-    about = f"{_MEDIA.sub('?', value.media)[:60]}, {size(value.size)}"
+    described = about(value.media, value.size)
     if begins:
-        about = f"{about}, begins {json.dumps(inline(begins, _BEGINS), ensure_ascii=False)}"
-    return f"${name} ({about})"
+        described = f"{described}, begins {json.dumps(inline(begins, _BEGINS), ensure_ascii=False)}"
+    return f"${name} ({described})"
+
+
+def about(media: str, count: int) -> str:
+    """The type of a value and its number of bytes: "text/plain, 9 B"."""
+    return f"{_MEDIA.sub('?', media)[:60]}, {size(count)}"
 
 
 def brought(action: str, module: str, functions: Sequence[str]) -> str:

@@ -63,7 +63,7 @@ class Value:
     origin: str = field(default="", compare=False)
     """What made it: the path of an agent, a function, a step of a plan, or "the user"."""
     may_be_lost: bool = field(default=False, compare=False)
-    """Whether its session may have come here without the content, so that `load` returns a sentence about that."""
+    """Whether its content was lost, so that `load` returns a sentence about that; unless it was stored again."""
 
     @property
     def is_text(self) -> bool:

@@ -120,11 +120,13 @@ class Adopt(Content):
     """As in an `open` record."""
     left_out: Outcome[Mapping[str, int] | None] = None
     """How many files, blobs and versions were not copied."""
+    lost: Annotated[Outcome[tuple[str, ...]], Since("1.3")] = ()
+    """The contents of values that are not there, by their SHA-256."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migrate(Content):
-    """From here on, the rules and prompts are those of another version of this program."""
+    """From here on, the rules and prompts are those of another version of this program, or other values are lost."""
 
     KIND: ClassVar[str] = "migrate"
 
@@ -134,6 +136,8 @@ class Migrate(Content):
     """The format from here on."""
     models: Outcome[Mapping[str, RoleTerms]]
     """The models, with their current prompts."""
+    lost: Annotated[Outcome[tuple[str, ...]], Since("1.3")] = ()
+    """The contents of values that are missing or damaged on disk, by their SHA-256."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -27,7 +27,7 @@ from iact.core.gate.grant import Grant
 from iact.core.gate.level import level
 from iact.core.gate.policy import Policy
 from iact.core.gate.policy_file import policy_json
-from iact.core.journal.file import FILE, open_journal, open_regular, read_blob, sync_directory
+from iact.core.journal.file import FILE, holds_blob, open_journal, open_regular, read_blob, sync_directory
 from iact.core.journal.reader import Reader
 from iact.core.journal.record import encode
 from iact.core.journal.seal import Sealer
@@ -166,7 +166,9 @@ def _write(
     """Append the `adopt` record, if the tree accepts it. Returns the id of the session that it was copied from."""
     file, last = place / FILE, records[-1]
     with collector_paused():
-        tree = read_tree(records, _some(partial(read_blob, place)), strict=False)
+        tree = read_tree(
+            records, partial(read_blob, place), strict=False, is_there=partial(holds_blob, place)
+        )
     with file.open("rb") as stream:
         before = hashlib.file_digest(stream, "sha256").hexdigest()
     content = AdoptContent(
@@ -182,6 +184,7 @@ def _write(
         policy=terms.policy,
         bounds=terms.bounds,
         left_out={name: count for name, count in left_out.items() if count} or None,
+        lost=tuple(sorted(tree.blobs.recorded)),
     )
     record = Record(last.n + 1, timestamp(now), "/", tree.root.step + 1, content, prev=last.digest)
     source = tree.session
@@ -193,18 +196,6 @@ def _write(
         os.fsync(stream.fileno())
     sync_directory(place)
     return source
-
-
-def _some(read: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """Wrap a blob reader so that blobs that were left out read as empty."""
-
-    def found(digest: str) -> bytes:
-        try:
-            return read(digest)
-        except JournalError:
-            return b""
-
-    return found
 
 
 # --- copying files, blobs and versions ------------------------------------------------------------------------

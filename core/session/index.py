@@ -144,7 +144,7 @@ class Index:
         with self._updating:
             nothing: dict[str, tuple[int, int]] = {}
             known = self._ask(_read_texts, nothing)
-            there = dict(stamps(sessions))
+            there = {name: stamp for name, stamp in stamps(sessions) if stamp.size >= 0}
             gone = [one for one in known if one not in there]
             if gone:
                 self.forget(gone)

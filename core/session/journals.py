@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from iact.core.errors import JournalCorrupt, JournalError
+from iact.core.errors import BlobLost, JournalCorrupt, JournalError
 from iact.core.journal.file import FILE, open_journal, read_blob, read_journal
 from iact.core.journal.reader import Reader
 from iact.core.records.record import Record, blobs_of
@@ -59,11 +59,24 @@ def read_bytes(path: Path) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class LostBlob:
+    """A blob that is missing or damaged."""
+
+    digest: str
+    """Its SHA-256."""
+    record: int
+    """The first record that names it."""
+    why: str
+    """In a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
 class Integrity:
     """Whether a journal and its blobs are intact. `error`: what is wrong, or None.
 
     `records`: how many are intact; `blobs`: how many they name; `torn`: bytes of an unfinished append after them.
-    `record`, `offset`: the first damaged record, and the byte where it begins, if a record is what is wrong.
+    `record`, `offset`: the first damaged record, and the byte where it begins, if a record is what is wrong. `lost`: the
+    blobs that are missing or damaged.
     """
 
     journal: Path
@@ -71,6 +84,7 @@ class Integrity:
     blobs: int
     torn: int
     error: JournalError | None = None
+    lost: tuple[LostBlob, ...] = ()
 
     @property
     def record(self) -> int | None:
@@ -85,18 +99,36 @@ class Integrity:
 
 def check_integrity(path: Path) -> Integrity:
     """Check a journal's form, its chain, and the blobs that it names."""
-    reader, blobs = Reader(path), set[str]()
+    reader = Reader(path)
+    first = dict[str, int]()
+    lost = list[LostBlob]()
     error: JournalError | None = None
     try:
         for record in reader.read():
-            blobs |= blobs_of(record)
-        for digest in sorted(blobs):
-            read_blob(reader.file.parent, digest)
+            for digest in blobs_of(record):
+                first.setdefault(digest, record.n)
         if not reader.last:
             error = JournalError(f"The journal {reader.file} holds no record.")
+
+        for digest, n in sorted(first.items(), key=lambda named: named[1]):
+            try:
+                read_blob(reader.file.parent, digest)
+            except BlobLost as gone:
+                lost.append(LostBlob(digest, n, str(gone)))
     except JournalError as damage:
         error = damage
-    return Integrity(reader.file, reader.last, len(blobs), reader.pending, error)
+    if error is None and lost:
+        error = _told_of(lost)
+    return Integrity(reader.file, reader.last, len(first), reader.pending, error, tuple(lost))
+
+
+def _told_of(lost: Sequence[LostBlob]) -> JournalError:
+    """What is wrong with a session whose records are all there, and some of whose blobs are not."""
+    which = "; ".join(f"record {blob.record}: {blob.why}" for blob in lost)
+    return JournalError(
+        f"The records are unbroken. Of what they name, {len(lost)} can't be read. {which} The session can be opened, and "
+        "goes on without that; agents are told."
+    )
 
 
 class Tail:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,14 @@ _HOUSEKEEPING: Final = (
 
 _FAR: Final = (8_192, 131_072, 1 << 20)
 """How many bytes of a journal's end are read to find its last record that is news, if there are that many."""
+
+
+_BEGINS: Final = 60.0
+"""Seconds in which a session that is being made has its first record. Later, a journal without any has lost them."""
+
+EMPTY: Final = "its journal is empty; the files that are left are in its folder"
+MISSING: Final = "its journal is missing; the files that are left are in its folder"
+"""Why sessions can't be read of which no record is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,9 @@ class SessionInfo:
 @dataclass(frozen=True, slots=True)
 class FileStamp:
     """What changes when a session's journal, or the information next to it, changes: sizes, and times in
-    nanoseconds."""
+    nanoseconds.
+
+    A session whose journal can't be found has the `size` -1, and the time of its directory."""
 
     size: int
     mtime: int
@@ -161,13 +172,30 @@ def stamps(sessions: Path) -> Iterator[tuple[str, FileStamp]]:
         for entry in entries:
             try:
                 journal = os.stat(f"{entry.path}/{FILE}")
-            except OSError:
+            except OSError as error:
+                if _was_a_session(entry, error):
+                    written = entry.stat(follow_symlinks=False).st_mtime_ns
+                    yield entry.name, FileStamp(-1, written, 0, 0)
                 continue
             try:
                 about = os.stat(f"{entry.path}/{ABOUT}").st_mtime_ns
             except OSError:
                 about = 0
             yield entry.name, FileStamp(journal.st_size, journal.st_mtime_ns, journal.st_ino, about)
+
+
+def _was_a_session(entry: os.DirEntry[str], error: OSError) -> bool:
+    """Whether a directory in which no journal can be found is one of a session, and not one that is being made."""
+    if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
+        return False
+    if not isinstance(error, FileNotFoundError):
+        return True
+    has_files = any(os.path.isdir(f"{entry.path}/{part}") for part in ("blobs", "workspace"))
+    return has_files and not _is_new(entry.stat(follow_symlinks=False).st_mtime)
+
+
+def _is_new(written: float) -> bool:
+    return time.time() - written < _BEGINS
 
 
 def info_of(directory: Path, session: str, sealer: Sealer) -> SessionInfo:
@@ -192,11 +220,16 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
         ends = JournalEnds.of(path, sealer)
         left = left_at(newest(path))
         changed = _last_news(path, stamp.size)
-    except (OSError, ValueError, JournalError) as error:
-        return _unreadable(path, stamp, error)
+    except FileNotFoundError:
+        return _unreadable(path, stamp, MISSING)
+    except OSError as error:
+        return _unreadable(path, stamp, error.strerror or str(error))
+    except (ValueError, JournalError) as error:
+        return _unreadable(path, stamp, str(error))
 
     if not ends.first:
-        return None
+        is_being_made = _is_new(stamp.mtime / 1e9)
+        return None if is_being_made else _unreadable(path, stamp, EMPTY)
 
     about = read_about(path.parent)
     written = _written(stamp)
@@ -219,10 +252,9 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
     )
 
 
-def _unreadable(path: Path, stamp: FileStamp, error: Exception) -> SessionInfo:
+def _unreadable(path: Path, stamp: FileStamp, why: str) -> SessionInfo:
     """The row of a session whose journal can't be read: nothing of a person's work leaves the list in silence."""
     about = read_about(path.parent)
-    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     written = _written(stamp)
     return SessionInfo(
         id=path.parent.name,

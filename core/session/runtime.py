@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -62,7 +62,7 @@ from iact.core.session.files import open_files
 from iact.core.session.fork import new_session
 from iact.core.session.garbage_collection import collector_paused
 from iact.core.session.index import TextHits
-from iact.core.session.listing import SessionInfo, ToldRow
+from iact.core.session.listing import EMPTY, SessionInfo, ToldRow
 from iact.core.session.live import Live
 from iact.core.session.models import chosen
 from iact.core.session.money import MoneyBudget
@@ -78,11 +78,13 @@ from iact.core.session.templates import Templates
 from iact.core.session.undistilled import UndistilledSessions
 from iact.core.session.unneeded import UnneededSessions
 from iact.core.tree import module_states
-from iact.core.tree.apply import read_tree
+from iact.core.tree.apply import lost_at, read_tree
 from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
 
 _LOG: Final = logging.getLogger(__name__)
+_NAMED: Final = 5
+"""How many lost values a notice names."""
 _ROOM: Final = 64 * 1024
 """How many bytes must be writable before a session that stopped for lack of space goes on."""
 _RESTED: Final = 600.0
@@ -722,12 +724,17 @@ class Runtime:
         return Live(journal, tree, self._clock, records)
 
     def _migrate(self, live: Live) -> None:
-        """Note that another version of this program continues the session, if so; verification starts again from
-        there."""
+        """Note that another version of this program continues the session, or that other values are lost than before, if
+        so; verification starts again from there."""
         tree = live.tree
-        if tree.format != FORMAT or tree.outdated:
+        before = lost_at(live.records)
+        lost = frozenset(tree.blobs.recorded)
+        if tree.format != FORMAT or tree.outdated or lost != before:
             models = {name: role.terms() for name, role in tree.roles.items()}
-            live.record(Migrate(from_=tree.format, to=FORMAT, models=models), "/")
+            live.record(Migrate(from_=tree.format, to=FORMAT, models=models, lost=tuple(sorted(lost))), "/")
+
+        if lost - before:
+            live.notice("/", "lost", _told_of_lost(tree, lost - before))
 
     def _tell(self, live: Live, contents: Contents) -> None:
         self._migrate(live)
@@ -781,11 +788,33 @@ def _read(store: SessionStore, session_id: str) -> tuple[Journal, Contents, Tree
     with collector_paused():
         journal, contents = store.open(session_id)
         try:
-            return journal, contents, read_tree(contents.records, journal.blob, strict=False)
+            if not contents.records:
+                raise JournalError(f"The session {session_id} can't be opened: {EMPTY}, {journal.directory}.")
+            tree = read_tree(contents.records, journal.blob, strict=False, is_there=journal.holds)
+            return journal, contents, tree
         except BaseException:
             # The descriptor holds the lock, which must be released if the session can't be opened.
             journal.abandon()
             raise
+
+
+def _told_of_lost(tree: Tree, lost: Set[str]) -> str:
+    """What people are told about values whose contents are lost."""
+    names = {
+        f"${name}"
+        for agent in tree.agents.values()
+        for name, value in agent.table.items()
+        if value.sha256 in lost
+    }
+    listed = sorted(names)[:_NAMED]
+    unnamed = max(len(lost), len(names)) - len(listed)
+    if unnamed:
+        listed.append(f"{unnamed} more")
+    what = ", ".join(listed) if names else f"{len(lost)} values"
+    return (
+        f"Lost: {what}. The files that held this are missing or damaged in the session's folder. The session goes on "
+        "without it; agents are told. If you have a backup of the folder blobs, put it back and open the session again."
+    )
 
 
 def _let_go(reading: asyncio.Future[tuple[Journal, Contents, Tree]]) -> None:

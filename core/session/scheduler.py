@@ -16,7 +16,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Final, Literal, Protocol
 
-from iact.core.errors import IactError, JournalUnwritable
+from iact.core.errors import BlobLost, IactError, JournalUnwritable
 from iact.core.session.live import Live
 from iact.core.session.results import drop, settle
 from iact.core.tree.agent import Act, Agent, Pending, Step
@@ -160,6 +160,8 @@ class Scheduler:
             await job()
         except JournalUnwritable as error:
             self.live.stop(error)
+        except BlobLost as error:
+            self._stop_without(error)
         except Exception:
             _LOG.exception("The task %s of session %s met a bug.", name, self._session, extra=self._about)
             text = (
@@ -179,6 +181,8 @@ class Scheduler:
                 live.changed()
         except JournalUnwritable as error:
             live.stop(error)
+        except BlobLost as error:
+            self._stop_without(error)
         except Exception:
             _LOG.exception("Agent %s of session %s met a bug.", path, self._session, extra=self._about)
             self._fail(agent)
@@ -208,6 +212,11 @@ class Scheduler:
             self.live.stop(error)
         except Exception:
             self._give_up()
+
+    def _stop_without(self, error: BlobLost) -> None:
+        """Stop the session because content that it needs is lost. Opening it records that, and goes on without."""
+        self.live.journal.set_aside(error.digest)
+        self.live.stop(IactError(f"{error} Open the session again to go on without this value."))
 
     def _give_up(self) -> None:
         """Stop the session because the tree itself can't go on; reopening it restores what its journal says."""

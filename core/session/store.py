@@ -43,7 +43,7 @@ from iact.core.session.effects import SessionEffects
 from iact.core.session.file_browser import FileBrowser
 from iact.core.session.fork import STORE, MadeFork, fork, new_session
 from iact.core.session.index import Index, SearchHit, TextHits
-from iact.core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed
+from iact.core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed, stamps
 from iact.core.session.replay import Replay, replay
 from iact.core.session.review import PendingRow, rows
 from iact.core.session.shared_list import SharedList
@@ -296,12 +296,20 @@ class SessionStore:
             JournalLocked: it is open elsewhere.
             JournalUnwritable: it can't be moved.
         """
+        self._make_up(session_id)
         directory = self.path_of(session_id)
         self.tell(directory.name, gone=True)
         done = self.trash.put(session_id, self._clock.now())
         if self.index is not None:
             self.index.forget([session_id])
         return done
+
+    def _make_up(self, session_id: str) -> None:
+        """Give a session whose journal is missing an empty one: with it, it can be deleted like any other."""
+        stamp = dict(stamps(self.folder)).get(session_id)
+        if stamp is not None and stamp.size < 0:
+            with suppress(OSError):
+                (self.folder / session_id / FILE).touch(mode=0o600, exist_ok=False)
 
     def deleted(self) -> list[tuple[Deleted, SessionInfo]]:
         """The sessions in the trash, newest first; unreadable ones are listed without a title."""

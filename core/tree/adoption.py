@@ -65,6 +65,7 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     tree.calibrations, tree.catalogues = {}, {}
     tree.foreseen.clear()
     tree.outdated = False
+    tree.blobs.told = set(adopted.lost)
     take_version(tree, record, adopted.format)
     tree.roles = take_roles(tree, record, adopted.models)
     tree.set_modules({})

@@ -8,7 +8,7 @@ done at that point, and the first that differs is named.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from iact.core.context.excerpt import Feedback, as_read, excerpt
@@ -157,6 +157,7 @@ from iact.core.tree.recall import labels_in, lines_in
 from iact.core.tree.replies import first_actions, read_reply
 from iact.core.tree.spawns import expect_spawn
 from iact.core.tree.standing_statements import Standing
+from iact.core.tree.stored_content import IsThere, Read
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import room_for
 
@@ -165,8 +166,6 @@ _LONGEST_PATH: Final = 4096
 
 _ABOUT_ALL: Final = frozenset({"open", "module", "control", "fork", "adopt", "migrate"})
 """Kinds of records after which any agent's context may have changed."""
-
-_LOST: Final = b"(This value did not come along when the session was adopted.)"
 
 
 def apply(tree: Tree, record: Record) -> None:
@@ -212,36 +211,55 @@ def take_in(tree: Tree, record: Record) -> None:
         raise damaged(record, error) from error
 
 
-def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, strict: bool) -> Tree:
+def read_tree(
+    records: Sequence[Record], blobs: Read, *, strict: bool, is_there: IsThere | None = None
+) -> Tree:
     """Rebuild a tree from a journal's records.
+
+    What is lost follows from the records. `is_there`: what is lost is found out anew, because the session goes on from
+    here; `tree.blobs.recorded` says what it is, and a record has to say so, too (`core.tree.stored_content`).
 
     Raises:
         ReplayMismatch: as `apply`.
-        JournalError: there are no records, or they are damaged.
+        JournalError: there are no records, or they are damaged; or what they need is lost, in a strict tree without any
+            record that says so.
     """
     if not records:
         raise JournalError("The journal holds no record.")
 
-    adopted = any(isinstance(record.content, Adopt) for record in records)
-    read = _tolerant(blobs) if adopted else blobs
-    tree = Tree(strict=strict, blobs=read, may_lack_blobs=adopted)
     migrated = migrated_at(records)
-    for record in records:
-        tree.current = record.n >= migrated
-        take_in(tree, record)
+    found: set[str] = set()
+    while True:
+        tree = Tree(strict=strict, blobs=blobs)
+        recorded = lost_at(records) if is_there is None else frozenset[str]()
+        tree.blobs.expect(recorded=recorded, found=found, is_there=is_there)
+        mismatch: ReplayMismatch | None = None
+        try:
+            for record in records:
+                tree.current = record.n >= migrated
+                take_in(tree, record)
+        except ReplayMismatch as error:
+            mismatch = error
+
+        # What turned out to be lost while it was read must be so from the first record on. Each round finds another one.
+        if not tree.blobs.unread:
+            break
+        found |= tree.blobs.unread
+
+    if mismatch is not None:
+        raise mismatch
+    if is_there is not None:
+        tree.blobs.settle()
     return tree
 
 
-def _tolerant(blobs: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """Return a reader of the blobs of an adopted session, which opens even if some are missing."""
-
-    def read(digest: str) -> bytes:
-        try:
-            return blobs(digest)
-        except JournalError:
-            return _LOST
-
-    return read
+def lost_at(records: Sequence[Record]) -> frozenset[str]:
+    """The contents of which the records say that they are lost, by their SHA-256."""
+    for record in reversed(records):
+        match record.content:
+            case Migrate(lost=lost) | Adopt(lost=lost):
+                return frozenset(lost)
+    return frozenset()
 
 
 def migrated_at(records: Sequence[Record]) -> int:

@@ -76,6 +76,7 @@ def migrate(tree: Tree, record: Record, migrated: Migrate) -> None:
     expect(tree, record, migrated.from_ == tree.format, f"follows on other rules than those of {tree.format}")
     expect(tree, record, migrated.models == known, "names other models than the session has")
     tree.outdated = False
+    tree.blobs.told = set(migrated.lost)
     if not tree.follows_1_3:
         distrust_earlier(tree)
     take_version(tree, record, migrated.to)

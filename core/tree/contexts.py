@@ -195,6 +195,8 @@ def _beside(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterat
         if name not in may_show:
             continue
         own_name, value = may_show[name]
+        if tree.blobs.is_lost(value.sha256):
+            continue
         shown = part(own_name, value, takes)
         if shown is not None:
             yield shown, value

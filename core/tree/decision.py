@@ -242,7 +242,8 @@ def ask_content(
     attached: dict[str, AttachedValue] = {}
     blobs: dict[str, bytes] = {}
     for name, value in bound.attached.items():
-        inline = value.is_text and value.size <= _INLINE
+        # What is said of a lost one has not the digest of what was lost.
+        inline = (value.is_text and value.size <= _INLINE) or value.may_be_lost
         if inline:
             inlined[name] = value.text()
         else:

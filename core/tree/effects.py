@@ -417,6 +417,8 @@ def unlisted(
     """
     if not isinstance(value, Blob):
         return value
+    if not tree.blobs.has(value):
+        return ()
     try:
         data = json.loads(tree.blobs(value.sha256))
         return decode_list(kind, data)

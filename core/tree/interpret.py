@@ -39,7 +39,6 @@ from iact.core.language.scanner import Block
 from iact.core.language.variables import NAME, Value, media_of, text_value
 from iact.core.modules.outcome_reader import exit_status
 from iact.core.records.calls import Result
-from iact.core.records.parts import Artifact, Blob
 from iact.core.records.record import Record
 from iact.core.tree import child_waits, compression, help_pages, loops, notes, origin, plan_checks, remote
 from iact.core.tree.agent import Agent, Deliver, Pending
@@ -229,7 +228,8 @@ def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
         spec = pending.spec
         if spec is PLAN:
             spec = plan_checks.with_parameters(spec, pending.info)
-        return read_action(spec, pending.info, pending.body, agent.table)
+        bound = read_action(spec, pending.info, pending.body, agent.table)
+        return _without_lost(tree, pending, bound) if tree.blobs.told else bound
 
     parts = split(pending.info, nested=False)
     if isinstance(parts, Mistake):
@@ -238,6 +238,19 @@ def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
     if spec.name == REMEMBER_BEFORE_1_3.name:
         spec = REMEMBER_BEFORE_1_3
     return bind(spec, parts[1], pending.body, agent.table)
+
+
+def _without_lost(tree: Tree, pending: Pending, bound: Bound | Mistake) -> Bound | Mistake:
+    """The same; a mistake if a variable is passed whose content was lost."""
+    if isinstance(bound, Mistake):
+        return bound
+
+    for name, value in bound.attached.items():
+        if value.sha256 in tree.blobs.told:
+            return Mistake(
+                f"`{pending.written}` was not run: the content of the variable that is its {name} was lost."
+            )
+    return bound
 
 
 def _look_ahead(tree: Tree, agent: Agent) -> None:
@@ -525,6 +538,9 @@ def _show_one(
         have = ", ".join(f"${other}" for other, _ in agent.table.listed()[:_NAMED]) or "none"
         return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
 
+    if value.sha256 in tree.blobs.told:
+        return f"`SHOW` was not run: the content of ${name} was lost."
+
     if not value.is_text:
         if _attach(tree, agent, name, value):
             origin.read(agent, value.labels)
@@ -683,7 +699,7 @@ def _artifacts(tree: Tree, agent: Agent, result: Result, provenance: Labels) -> 
     """Keep what a call produced in addition to its result. Yields one line about each."""
     for artifact in result.artifacts:
         media = artifact.media or "application/octet-stream"
-        value = _blob_value(tree, artifact, media, result.function, provenance)
+        value = tree.blobs.value(artifact, media, provenance, result.function, again=tree.current)
         variable = agent.table.keep(_stem(artifact.name), value)
         yield f"It also brought {labels.describe(variable, value)}."
 
@@ -698,6 +714,8 @@ def _stem(file: str) -> str:
 
 def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:
     """Attach a value to the agent's next message, if its model takes it and there is room."""
+    if tree.blobs.is_lost(value.sha256):
+        return False
     shown = part(name, value, tree.roles[agent.model].takes)
     if shown is None or len(agent.mail.parts) >= MOST:
         return False
@@ -738,14 +756,5 @@ def result_value(tree: Tree, agent: Agent, pending: Pending, record: Record, res
     provenance = origin.of_call(tree, agent, pending)
     media = result.media or "text/plain"
     if result.blob is not None:
-        return _blob_value(tree, result.blob, media, result.function, provenance)
+        return tree.blobs.value(result.blob, media, provenance, result.function, again=tree.current)
     return text_value(record.body, media=media, labels=provenance, origin=result.function)
-
-
-def _blob_value(tree: Tree, blob: Blob | Artifact, media: str, function: str, provenance: Labels) -> Value:
-    """A value whose content is read when it is needed."""
-    digest = blob.sha256
-    read_blob = tree.blobs
-    return Value(
-        digest, blob.size, media, lambda: read_blob(digest), provenance, function, tree.may_lack_blobs
-    )

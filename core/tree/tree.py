@@ -51,6 +51,7 @@ from iact.core.tree.prepared_context import Foreseen, Stamp
 from iact.core.tree.roles import Role
 from iact.core.tree.shared_state import SharedState
 from iact.core.tree.standing_statements import Standing
+from iact.core.tree.stored_content import StoredContents
 from iact.core.tree.user_words import UserWords
 
 _SINCE_1_3: Final = frozenset({"HELP", "ANSWER"})
@@ -69,7 +70,7 @@ class Tree:
     With `strict`, folding checks every record against what the core itself would have done.
     """
 
-    def __init__(self, *, strict: bool, blobs: Callable[[str], bytes], may_lack_blobs: bool = False) -> None:
+    def __init__(self, *, strict: bool, blobs: Callable[[str], bytes]) -> None:
         # By what rules records are read.
         self._strict: Final = strict
         self.current = True
@@ -82,10 +83,8 @@ class Tree:
         """Whether replies are read, and contexts are written, by the rules of format 1.3."""
         self.outdated = False
         """Whether a static prompt differs from the recorded one."""
-        self.blobs: Final = blobs
-        """Reads a blob by its SHA-256."""
-        self.may_lack_blobs: Final = may_lack_blobs
-        """Whether it returns a sentence for a blob that did not come along when the session was adopted."""
+        self.blobs: Final = StoredContents(blobs, forgiving=not strict)
+        """Reads a blob by its SHA-256, and knows which are lost."""
 
         # Who there is, and what they may use.
         self.agents: dict[str, Agent] = {}

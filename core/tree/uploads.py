@@ -88,11 +88,7 @@ def upload_content(
 
 def incoming(tree: Tree, record: Record, upload: Upload) -> Incoming:
     """The message that an `upload` record brings."""
-    blobs, digest = tree.blobs, upload.blob.sha256
-    value = Value(
-        digest, upload.blob.size, upload.media, lambda: blobs(digest), origin.UPLOADED, "the user",
-        tree.may_lack_blobs,
-    )  # fmt: skip
+    value = tree.blobs.value(upload.blob, upload.media, origin.UPLOADED, "the user", again=tree.current)
     right = waiting(tree.root).receive(variable_name(upload.file), value)
     expect(tree, record, upload.var == right, f"is kept as ${upload.var}, and not as ${right}")
     expect(tree, record, record.body == _told(tree, upload), "is told of in other words")
