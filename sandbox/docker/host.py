@@ -24,7 +24,7 @@ from iact.core.errors import SandboxUnavailable
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.sandbox import limits, owner, socket_folder
 from iact.sandbox.catalogue import CatalogueModule
-from iact.sandbox.docker import image, isolation, options, user_image
+from iact.sandbox.docker import image, isolation, keeper, options, user_image
 from iact.sandbox.docker.engine import EngineFailure, advice, connect, knock
 from iact.sandbox.docker.layer import ImageLayers, LayerWatch
 from iact.sandbox.docker.lease import Lease, held_by, take, take_input
@@ -64,7 +64,9 @@ class DockerInstance(Instance):
     refused: RefusedRemovals
     """Takes over the container if the engine does not remove it."""
     lease: Lease | None = None
-    """What the container runs on; None for a system of a person's own, which may have no program that watches it."""
+    """What the container runs on; None for a person's image where it can have no keeper."""
+    keeper: Container | None = None
+    """The container that watches the lease for a person's image; see `keeper`."""
     stdio: Stdio | None = None
     """The connection to its socket, where that can't be shared."""
     layer: LayerWatch | None = None
@@ -85,6 +87,8 @@ class DockerInstance(Instance):
         gone = await remove(self.container, self.folder, at_once=self.frozen, lease=self.lease)
         if not gone:
             self.refused.container(str(self.container.id))
+        if self.keeper is not None and not await remove(self.keeper, self.folder, at_once=True):
+            self.refused.container(str(self.keeper.id))
         if self.stdio is not None and self.frozen:  # the other end was stopped, and could not have answered
             await self.stdio.close()
 
@@ -110,7 +114,9 @@ class _Started:
     stdio: Stdio | None
     """The connection to its socket, where that can't be shared."""
     lease: Lease | None
-    """What it runs on; None for a system of a person's own."""
+    """What it runs on; None for a person's image where it can have no keeper."""
+    keeper: Container | None
+    """The container that watches the lease for a person's image."""
 
 
 class DockerHost(Host[DockerInstance]):
@@ -209,16 +215,19 @@ class DockerHost(Host[DockerInstance]):
         client = await self._engine()
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
+            keeping = ""
             if module.system:
                 reference, python = module.system, ""
                 lost = f"The engine has lost the image of the module {module.name}; add it again."
                 await in_thread(user_image.image_of, client, reference, lost)
+                if self._isolation.joins:
+                    keeping = (await in_thread(image.ensure, client, from_thread(start.report))).reference
             else:
                 base = await in_thread(image.ensure, client, from_thread(start.report), recipe=recipe)
                 reference = base.reference
                 python = await in_thread(image.python_of, client, reference)
         given = await self._given(start, python)
-        async with self._building(client, start, given, reference) as started:
+        async with self._building(client, start, given, reference, keeping) as started:
             container, place = started.container, started.place
             again = place.root and await in_thread(_installed, place)
             if again:
@@ -245,6 +254,7 @@ class DockerHost(Host[DockerInstance]):
                 key=start.key,
                 container=container,
                 lease=started.lease,
+                keeper=started.keeper,
                 temporary=started.temporary,
                 stdio=started.stdio,
                 folder=started.folder,
@@ -279,12 +289,16 @@ class DockerHost(Host[DockerInstance]):
 
     @asynccontextmanager
     async def _building(
-        self, client: docker.DockerClient, start: ModuleStart, given: Given, reference: str
+        self, client: docker.DockerClient, start: ModuleStart, given: Given, reference: str, keeping: str
     ) -> AsyncIterator[_Started]:
-        """Start a container with its folders and its proxy. Everything is removed again if the block raises."""
+        """Start a container with its folders and its proxy. Everything is removed again if the block raises.
+
+        `reference`: its image. `keeping`: the image of its keeper; empty if it has none.
+        """
         module, key, folder = start.module, start.key, await self._new_folder()
         temporary = await self._temporary(module, key)
         container: Container | None = None
+        kept_by: Container | None = None
         proxy: EgressProxy | None = None
         stdio: Stdio | None = None
         lease: Lease | None = None
@@ -299,22 +313,28 @@ class DockerHost(Host[DockerInstance]):
                 place = replace(place, egress=proxy.folder)
             if module.trusted.apps:
                 await self._apps.open()
-            container = await in_thread(self._create, client, module, key, folder.name, place, reference)
-            if not module.system and not place.shares_sockets:
-                lease = await take_input(container)
-            await in_thread(container.start)
-            if not module.system and place.shares_sockets:
-                lease = await self._leased(container, folder, module.name)
+            if keeping:
+                kept_by = await in_thread(self._create_keeper, client, key, folder.name, place, keeping)
+                lease = await self._start_leased(kept_by, folder, module.name, place)
+
+            joined = f"container:{kept_by.id}" if kept_by is not None else None
+            container = await in_thread(
+                self._create, client, module, key, folder.name, place, reference, joined
+            )
+            if module.system:
+                await in_thread(container.start)
+            else:
+                lease = await self._start_leased(container, folder, module.name, place)
             if not place.shares_sockets:
                 stdio = Stdio(container, folder)
                 await stdio.open()
-            yield _Started(container, folder, place, temporary, proxy, stdio, lease)
+            yield _Started(container, folder, place, temporary, proxy, stdio, lease, kept_by)
         except BaseException as error:
             if stdio is not None:
                 await asyncio.shield(stdio.close())
             if proxy is not None:
                 await asyncio.shield(proxy.close())
-            await asyncio.shield(self._undo(client, container, folder, lease))
+            await asyncio.shield(self._undo(client, container, kept_by, folder, lease))
             if temporary is not None:
                 await asyncio.shield(temporary.release())
             if isinstance(error, EngineFailure):
@@ -327,11 +347,14 @@ class DockerHost(Host[DockerInstance]):
         self,
         client: docker.DockerClient,
         container: Container | None,
+        kept_by: Container | None,
         folder: Path,
         lease: Lease | None,
     ) -> None:
-        """Remove the container of a start that failed, whether or not its creation was answered."""
+        """Remove the container of a start that failed, and its keeper, whether or not their creation was answered."""
         if container is None:
+            if lease is not None:
+                lease.close()
             # Not by its name: as soon as this start has failed, the next one may have that.
             if not await remove_unanswered(client, folder.name, folder):
                 self._refused.start(folder.name)
@@ -339,6 +362,24 @@ class DockerHost(Host[DockerInstance]):
 
         if not await remove(container, folder, lease=lease):
             self._refused.container(str(container.id))
+        if kept_by is not None and not await remove(kept_by, folder, at_once=True):
+            self._refused.container(str(kept_by.id))
+
+    async def _start_leased(
+        self, container: Container, folder: Path, name: str, place: limits.Place
+    ) -> Lease:
+        """Start a container whose first process watches a lease, and take the lease."""
+        if place.shares_sockets:
+            await in_thread(container.start)
+            return await self._leased(container, folder, name)
+
+        lease = await take_input(container)
+        try:
+            await in_thread(container.start)
+        except BaseException:
+            lease.close()
+            raise
+        return lease
 
     async def _leased(self, container: Container, folder: Path, name: str) -> Lease:
         return await take(
@@ -353,7 +394,9 @@ class DockerHost(Host[DockerInstance]):
         start: str,
         place: limits.Place,
         reference: str,
+        joined: str | None,
     ) -> Container:
+        """Create a module's container. `joined`: among whose processes its own are, as the engine says it. Blocks."""
         name = self._name(key)
         # From an earlier run of this session: the journal's lock proves that it is ours.
         free_name(client, name)
@@ -370,8 +413,9 @@ class DockerHost(Host[DockerInstance]):
             self._isolation.runtime,
             owner.belongs(self._claim.name, data=self._data),
             # Where our own first process watches the lease, the engine's would stand between it and the signals.
-            init=bool(module.system),
+            init=bool(module.system) and joined is None,
         )
+        confined["pid_mode"] = joined
 
         def create(confined: options.HostOptions) -> str:
             host_config = client.api.create_host_config(**confined)
@@ -391,6 +435,27 @@ class DockerHost(Host[DockerInstance]):
 
         made = self._layers.make(create, confined, bounds.system_size) if place.root else create(confined)
         return client.containers.get(made)
+
+    def _create_keeper(
+        self, client: docker.DockerClient, key: Key, start: str, place: limits.Place, reference: str
+    ) -> Container:
+        """Create the container that watches the lease of a person's image. Blocks."""
+        place = keeper.place_of(place)
+        program, *arguments = held_by(keeper.COMMAND, shares_sockets=place.shares_sockets)
+        bounds = self._isolation.bounds(keeper.bounds_of(self._bounds))
+        confined = options.host_options(place, bounds, self._isolation.runtime, init=False)
+        made = client.api.create_container(
+            reference,
+            arguments,
+            entrypoint=[program],
+            # As no other one is called, and so no other one is ever removed for its name.
+            name=f"iact-{owner.data_digest(self._data)}-lease-{start}",
+            stdin_open=not place.shares_sockets,
+            labels=owner.labels(self._claim.name, key, start, data=self._data),
+            host_config=client.api.create_host_config(**confined),
+            **options.options(place, {}),
+        )
+        return client.containers.get(str(made["Id"]))
 
     async def _remove_temporary(self, place: Path) -> None:
         if self._client is not None and not await remove_volume(self._client, options.volume_name(place)):

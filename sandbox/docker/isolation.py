@@ -54,6 +54,8 @@ class Isolation:
     mapped: UserMap | None = None
     shares_sockets: bool = True
     """Whether a module's sockets can be reached from outside; otherwise `stdio` connects to them."""
+    joins: bool = True
+    """Whether one container's processes can be among those of another: not where each has a kernel of its own."""
 
     def root(self, *, ours: bool) -> bool:
         """Whether root inside may be real. `ours`: whether we are root, and can make it own its workspace."""
@@ -91,7 +93,8 @@ def of(info: Mapping[str, JSON], wanted: str = AUTO) -> Isolation:
     # gVisor has its own users. If its file server were mapped, it could not traverse the folders that lead to ours.
     entry = found.get(name)
     shared = _shares_sockets(entry) if gvisor else not (_virtual(entry) or _desktop(info))
-    return Isolation(name, gvisor, None if gvisor else _mapping(info), shared)
+    own_kernel = gvisor or _virtual(entry)
+    return Isolation(name, gvisor, None if gvisor else _mapping(info), shared, joins=not own_kernel)
 
 
 def gaps(status: str, rights: Iterable[int] = ()) -> list[str]:

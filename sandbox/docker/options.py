@@ -47,6 +47,7 @@ class HostOptions(TypedDict):
     storage_opt: dict[str, str] | None
     security_opt: list[str]
     ipc_mode: str
+    pid_mode: str | None
     init: bool
     userns_mode: str
     runtime: str | None
@@ -146,6 +147,7 @@ def host_options(
             f"seccomp={seccomp_profile(meets_nobody=place.meets_nobody, root=place.root)}",
         ],
         ipc_mode="none",
+        pid_mode=None,
         init=init,
         userns_mode="" if place.own_users else "host",
         runtime=runtime or None,

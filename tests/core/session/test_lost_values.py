@@ -51,9 +51,7 @@ async def made(data: Path, first: list[str] | None = None) -> Path:
 
 
 def migrations(folder: Path) -> list[Migrate]:
-    return [
-        record.content for record in read_journal(folder).records if isinstance(record.content, Migrate)
-    ]
+    return [record.content for record in read_journal(folder).records if isinstance(record.content, Migrate)]
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -135,7 +133,9 @@ async def test_what_is_computed_once_more_is_not_lost(tmp_path: Path) -> None:
 
 
 async def test_a_value_that_is_lost_while_the_session_is_open(tmp_path: Path) -> None:
-    script = {"/": [f"```READ\n{LONG}\n```", "It is read.", "```READ text=$read_1\n```", "Hm.", "It is lost."]}
+    script = {
+        "/": [f"```READ\n{LONG}\n```", "It is read.", "```READ text=$read_1\n```", "Hm.", "It is lost."]
+    }
     async with runtime(tmp_path, replies(script), chunk=4096) as opened:
         session = await opened.open()
         await session.ask("Read it.")
