@@ -35,6 +35,7 @@ from iact.web.follower import Cursor
 from iact.web.history import RecordHistory
 from iact.web.ports import PeopleRegister, Product, Runtime, Session, SharedSetup, Tenant
 from iact.web.safe_text import exact
+from iact.web.said_once import SaidOnce
 from iact.web.stored_session import StoredSession
 from iact.web.wire import answers, news, requests
 
@@ -142,6 +143,14 @@ class Client(Protocol):
     @property
     def who(self) -> Principal: ...
 
+    @property
+    def said(self) -> SaidOnce[answers.InSession]:
+        """The last messages of all clients, and `injected` likewise."""
+        ...
+
+    @property
+    def injected(self) -> SaidOnce[answers.Recorded]: ...
+
     async def audit(self, kind: AuditKind, **about: str) -> None:
         """Record in the audit what this user did outside of sessions. Does nothing on a server with one user."""
         ...
@@ -225,9 +234,17 @@ async def _ping(client: Client, message: requests.Ping) -> answers.Nothing:
 
 async def _say(client: Client, message: requests.Say) -> answers.InSession:
     text = client.uploaded_text() if message.uploaded else message.text
-    session = await client.session()
-    record = await session.say(text, mode=message.mode, plan_first=message.plan_first)
-    return {"n": record.n, "session": session.id}
+
+    async def say() -> answers.InSession:
+        session = await client.session()
+        record = await session.say(text, mode=message.mode, plan_first=message.plan_first)
+        return {"n": record.n, "session": session.id}
+
+    answer, is_new = await client.said.answer(client.who.user, message.once, say)
+    if not is_new and not client.has_session:
+        # The session that this message began, of which the client has never heard.
+        await client.greet(answer["session"], Cursor())
+    return answer
 
 
 async def _foresee(client: Client, message: requests.Foresee) -> answers.Foreseen:
@@ -237,11 +254,15 @@ async def _foresee(client: Client, message: requests.Foresee) -> answers.Foresee
 
 
 async def _inject(client: Client, message: requests.Inject) -> answers.Recorded:
-    session = await client.session()
-    record = await session.inject(
-        message.path, message.text, message.mode, message.step or "", calls=message.calls
-    )
-    return {"n": record.n}
+    async def inject() -> answers.Recorded:
+        session = await client.session()
+        record = await session.inject(
+            message.path, message.text, message.mode, message.step or "", calls=message.calls
+        )
+        return {"n": record.n}
+
+    answer, _ = await client.injected.answer(client.who.user, message.once, inject)
+    return answer
 
 
 async def _queue_send(client: Client, message: requests.OnQueued) -> answers.Recorded:

@@ -163,13 +163,31 @@ def one_of(**given: object) -> None:
         raise UsageError(f"{' and '.join(chosen)} can't be used together. Leave out all but one.")
 
 
+LONGEST: Final = 32 << 20
+"""The most bytes of a message: as many as a session takes as a file, which longer ones become."""
+
+
 def message(given: str, what: str = "message") -> str:
     """Return a text from the command line, or from standard input if it is `-`.
 
     Raises:
-        UsageError: the text is empty.
+        UsageError: the text is empty, too long, or no text.
     """
-    text = sys.stdin.read() if given == "-" else given
+    text = given if given != "-" else _read_message(what)
     if not text.strip():
         raise UsageError(f"The {what} is empty.")
     return text
+
+
+def _read_message(what: str) -> str:
+    """A text from standard input, which may be without an end."""
+    data = sys.stdin.buffer.read(LONGEST + 1)
+    if len(data) > LONGEST:
+        raise UsageError(
+            f"The {what} on standard input has more than {LONGEST:,} bytes, the most that one may have. Hand over what is "
+            "longer in several files."
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"The {what} on standard input is not text in UTF-8.") from error

@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import mimetypes
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from iact.core.session.progress import progress_line
 from iact.core.session.question_text import about, told
 from iact.core.session.questions import OpenQuestions, Undecided, is_question, undecided_since
 from iact.core.session.runtime import Runtime
-from iact.core.session.session import Session
+from iact.core.session.session import LARGEST_UPLOAD, Session
 from iact.core.session.text import looks_like_action
 from iact.core.session.watch import Lagging
 from iact.run_server import serve_run
@@ -80,6 +81,8 @@ def run(
             "--plan-first needs a terminal, where you are asked whether to start the plan. Leave it out, or give "
             "the task on the page (iact serve)."
         )
+    for file in files:
+        _check_file(file)
     folder = Path(workspace) if workspace else None
     said = _Said(task, mode, plan_first, tuple(files))
     return signals.run(
@@ -108,6 +111,24 @@ class _Said:
     mode: Way
     plan_first: bool
     files: tuple[Path, ...] = ()
+
+
+def _check_file(file: Path) -> None:
+    """Check a file before a session begins for it.
+
+    Raises:
+        UsageError: it is none, or too large to be handed over.
+    """
+    try:
+        status = file.stat()
+    except OSError as error:
+        raise UsageError(f"The file {str(file)!r} can't be read ({error.strerror}).") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{str(file)!r} is not a file.")
+    if status.st_size > LARGEST_UPLOAD:
+        raise UsageError(
+            f"{file.name[:80]!r} has {status.st_size:,} bytes; a file may have {LARGEST_UPLOAD:,}."
+        )
 
 
 async def _hand_over(session: Session, file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -19,9 +20,21 @@ class StallingProxy:
         self.swallowed: set[Direction] = set()
         self.opened = 0
         """How many connections there were so far."""
+        self.passed: Counter[Direction] = Counter()
+        """The bytes that went in each direction."""
+        self._swallows_from: dict[Direction, int] = {}
         self._doomed: set[tuple[int, Direction]] = set()
         """Connections that have lost bytes in a direction: what comes later would make no sense to their reader."""
         self._lines: set[asyncio.Task[None]] = set()
+
+    def stall_at(self, point: int, *directions: Direction) -> None:
+        """Swallow what comes in these directions, from byte `point` of each on."""
+        self._swallows_from = dict.fromkeys(directions, point)
+
+    def recover(self) -> None:
+        """Pass everything on again. Connections that have lost bytes stay as they are."""
+        self._swallows_from = {}
+        self.swallowed = set()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.opened += 1
@@ -43,16 +56,30 @@ class StallingProxy:
     ) -> None:
         try:
             while data := await reader.read(1 << 16):
-                if direction in self.swallowed:
-                    self._doomed.add((number, direction))
+                kept = self._kept(data, direction)
                 if (number, direction) not in self._doomed:
-                    writer.write(data)
+                    writer.write(kept)
                     await writer.drain()
+                if len(kept) < len(data):
+                    self._doomed.add((number, direction))
         except OSError:
             pass
         # A tunnel that swallows bytes doesn't pass on either that one end has left.
         if direction not in self.swallowed and (number, direction) not in self._doomed:
             writer.close()
+
+    def _kept(self, data: bytes, direction: Direction) -> bytes:
+        """As much of what comes as is passed on. Where the line stalls within it, it stalls from then on."""
+        point = self._swallows_from.get(direction)
+        if direction in self.swallowed:
+            return b""
+
+        passed = self.passed[direction]
+        self.passed[direction] += len(data)
+        if point is None or passed + len(data) <= point:
+            return data
+        self.swallowed.add(direction)
+        return data[: max(0, point - passed)]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

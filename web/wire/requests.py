@@ -218,11 +218,13 @@ class Say(Message):
 
     The plan's report is then the reply. `plan_first`: the plan is written, and then waits for a person to start it.
     `uploaded`: the message is too long for a frame. It was sent as a file, with `upload` and in binary frames, and has no
-    `text` here.
+    `text` here. `once`: what the client calls this message. If the line loses the answer, the client sends the message
+    again under the same name: it is said once, and answered again.
     """
 
     text: str = ""
     uploaded: bool = False
+    once: Annotated[str, StringConstraints(max_length=64)] = ""
     mode: Way = "dialogue"
     plan_first: bool = False
 
@@ -245,7 +247,7 @@ class Foresee(Message):
 class Inject(Message):
     """Write into the dialogue of agent `path`; for a plan, to all of it, or about one `step`.
 
-    With mode `interrupt` it also ends the calls that run for the agent, unless `calls` is false.
+    With mode `interrupt` it also ends the calls that run for the agent, unless `calls` is false. `once`: as for `say`.
     """
 
     path: AgentPath
@@ -253,6 +255,7 @@ class Inject(Message):
     mode: InjectMode = "deliver"
     step: StepId | None = None
     calls: bool = True
+    once: Annotated[str, StringConstraints(max_length=64)] = ""
 
 
 class OnQueued(Message):

@@ -40,6 +40,7 @@ export class Page {
       return readonly && id !== null ? ["open", { journal: id, ...has }] : ["hello", { session: id, ...has }];
     },
     refused: (error) => this.#refused(error),
+    again: () => this.composer.again(),
     message: (message) => this.#take(message),
     state: (state) => this.#connectionState(state),
   });
@@ -61,11 +62,11 @@ export class Page {
   /** @type {import("./dialogue/pictures.js").FetchPictures} */
   pictures = () => this.#pictures ??= import("./dialogue/pictures.js").then(({ Pictures }) => new Pictures(this.ask, () => this.store.session.id));
   modePicker = new ModePicker(this.store);
-  composer = new Composer(this.store, (path, text, mode, calls) => {
+  composer = new Composer(this.store, (path, text, mode, calls, once) => {
     if (mode === "fork" || mode === "run") return this.#fork(text, mode === "run");
     return mode === "say"
-      ? this.uploads.message(text, this.modePicker.way)
-      : this.connection.request("inject", { path, text, mode, calls });
+      ? this.uploads.message(text, { ...this.modePicker.way, once })
+      : this.connection.request("inject", { path, text, mode, calls, once });
   }, this.modePicker, this.actions.cancel);
   uploads = new Uploads(this.connection, (text, bad) => this.composer.say(text, bad), this.store);
   /** Set up after the message field, because Escape means something else there while a drawer is open. */

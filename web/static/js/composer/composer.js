@@ -25,6 +25,8 @@ const MODES = {
 const GLASS = matchMedia("(hover: none) and (pointer: coarse)");
 /** Milliseconds within which Escape counts as pressed twice. */
 const TWICE = 800;
+/** Milliseconds within which a message is sent again by itself. */
+const AGAIN = 120_000;
 
 export class Composer {
   #form = part("composer");
@@ -43,10 +45,13 @@ export class Composer {
   /** What the field was last addressed to. */ #addressee = "";
   /** The addressee of the text that it contains. */ #whose = "";
   /** Whether calls were running or waiting where a fork would begin. */ #forksOpen = false;
+  /** The last message of which it is unknown whether the server has it: sent again, it has the same name there.
+   * @type {{text: string, whose: string, mode: Mode, once: string, at: number}|null} */
+  #unsure = null;
 
   /**
    * @param {Store} store
-   * @param {(path: string, text: string, mode: Mode, calls: boolean) => Promise<unknown>} send `calls`: whether running tools end, too
+   * @param {(path: string, text: string, mode: Mode, calls: boolean, once: string) => Promise<unknown>} send `calls`: whether running tools end, too; `once`: its name
    * @param {import("./mode_picker.js").ModePicker} ways
    * @param {(node: import("../state/types.d.ts").TreeNode) => void} stop
    */
@@ -210,8 +215,11 @@ export class Composer {
     if (this.#busy || !text.trim()) return;
     this.#busy = true;
     this.#fit();
+    const now = { text, whose, mode: this.#modes.hidden ? this.#first : this.#mode, once: `${Date.now()}.${Math.random()}`, at: Date.now() };
+    const sent = this.#isUnsure() && this.#unsure || now;
+    this.#unsure = null;
     try {
-      await this.send(this.store.selected, text, this.#modes.hidden ? this.#first : this.#mode, Boolean(this.#ends.hidden) || this.#endsCalls.checked);
+      await this.send(this.store.selected, text, sent.mode, Boolean(this.#ends.hidden) || this.#endsCalls.checked, sent.once);
       if (draftOf(whose) === text) keepDraft(whose, "");
       if (this.#text.value === text && (whose === this.#whose || whose === " /")) {
         this.#text.value = "";
@@ -219,10 +227,23 @@ export class Composer {
       }
       this.say("");
     } catch (error) {
+      const { code } = /** @type {{code?: string}} */ (error);
+      if ((code === "offline" || code === "late") && sent.mode !== "fork" && sent.mode !== "run") this.#unsure = sent;
       this.say(error instanceof Error ? error.message : String(error), true);
     } finally {
       this.#busy = false;
       this.#fit();
     }
+  }
+
+  /** Whether the field contains the message of which it is unknown whether the server has it. */
+  #isUnsure() {
+    const { text, whose } = this.#unsure ?? { text: "", whose: "" };
+    return text !== "" && text === this.#text.value && (whose === this.#whose || whose === " /");
+  }
+
+  /** The server answers again: send what it may not have. After a while, that is up to the person. */
+  again() {
+    if (this.#isUnsure() && Date.now() - (this.#unsure?.at ?? 0) < AGAIN) this.#submit();
   }
 }

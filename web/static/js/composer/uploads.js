@@ -70,7 +70,7 @@ export class Uploads {
   /**
    * Send a message to the root, a long one like a file.
    * @param {string} text
-   * @param {import("./mode_picker.js").Way} way
+   * @param {import("./mode_picker.js").Way & {once: string}} way
    */
   async message(text, way) {
     const size = bytesOf(text);

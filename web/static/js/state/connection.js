@@ -55,7 +55,7 @@ export class RequestError extends Error {
 /**
  * @typedef {"connecting"|"open"|"silent"|"offline"|"refused"} ConnectionState
  * @typedef {{hello: () => ["hello", Fields<"hello">]|["open", Fields<"open">], message: (message: News) => void,
- *   state: (state: ConnectionState) => void, refused: (error: RequestError) => void}} Handlers
+ *   state: (state: ConnectionState) => void, again: () => void, refused: (error: RequestError) => void}} Handlers
  */
 
 export class Connection {
@@ -95,7 +95,7 @@ export class Connection {
       this.#quiet = 0;
       this.#looking = setInterval(() => this.#look(), LOOK);
       this.handlers.state("open");
-      this.hello().catch((error) => {
+      this.hello().then(() => this.handlers.again(), (error) => {
         if (error.code !== "offline") this.handlers.refused(error);
       });
     };

@@ -931,13 +931,15 @@
  * @property {Record<string, unknown>} policy
  * @property {Bounds} bounds As in an `open` record.
  * @property {Record<string, number>|null} [left_out] How many files, blobs and versions were not copied.
+ * @property {(string)[]} [lost] The contents of values that are not there, by their SHA-256.
  *
- * From here on, the rules and prompts are those of another version of this program.
+ * From here on, the rules and prompts are those of another version of this program, or other values are lost.
  * @typedef {object} MigrateRecord
  * @property {"migrate"} kind
  * @property {string} from The format up to here.
  * @property {string} to The format from here on.
  * @property {Record<string, RoleTerms>} models The models, with their current prompts.
+ * @property {(string)[]} [lost] The contents of values that are missing or damaged on disk, by their SHA-256.
  *
  * From here on, another host writes the journal, or the same one after a restart. The previous one can't.
  * @typedef {object} EpochRecord

@@ -911,9 +911,9 @@ export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews |
 export interface Requests {
   "hello": { fields: {session?: string | null; since?: number; first?: number; path?: string; lazy?: boolean}; answer: Nothing };
   "ping": { fields: {}; answer: Nothing };
-  "say": { fields: {text?: string; uploaded?: boolean; mode?: "dialogue" | "auto" | "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile"; plan_first?: boolean}; answer: InSession };
+  "say": { fields: {text?: string; uploaded?: boolean; once?: string; mode?: "dialogue" | "auto" | "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile"; plan_first?: boolean}; answer: InSession };
   "foresee": { fields: {text: string}; answer: Foreseen };
-  "inject": { fields: {path: string; text: string; mode?: "queue" | "deliver" | "interrupt"; step?: string | null; calls?: boolean}; answer: Recorded };
+  "inject": { fields: {path: string; text: string; mode?: "queue" | "deliver" | "interrupt"; step?: string | null; calls?: boolean; once?: string}; answer: Recorded };
   "queue.send": { fields: {path?: string; n: number}; answer: Recorded };
   "queue.edit": { fields: {path?: string; n: number; text: string}; answer: Recorded };
   "queue.remove": { fields: {path?: string; n: number}; answer: Recorded };
