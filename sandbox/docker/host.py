@@ -449,7 +449,7 @@ class DockerHost(Host[DockerInstance]):
             arguments,
             entrypoint=[program],
             # As no other one is called, and so no other one is ever removed for its name.
-            name=f"iact-{owner.data_digest(self._data)}-lease-{start}",
+            name=f"iact-{owner.data_digest(self._data)}-lease-{start.replace('@', '_')}",
             stdin_open=not place.shares_sockets,
             labels=owner.labels(self._claim.name, key, start, data=self._data),
             host_config=client.api.create_host_config(**confined),
