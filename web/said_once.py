@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 Given = TypeVar("Given")
 
 MOST: Final = 1000
-"""How many of the last messages are known. Whoever sends one again does so within minutes."""
+"""How many of the last messages are known. One that is sent again comes within minutes."""
 
 
 @dataclass(slots=True)

@@ -596,20 +596,22 @@ def read_blob(directory: Path, digest: str) -> bytes:
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise JournalError(f"{digest[:80]!r} is not the name of a blob.")
 
-    where = f"The blob {digest[:12]}… next to the journal in {directory}"
     try:
         with open_regular(directory / "blobs" / digest) as stream:
             if os.fstat(stream.fileno()).st_size > LARGEST_BLOB:
-                raise BlobLost(f"{where} is larger than {LARGEST_BLOB >> 20} MiB.", digest)
+                most = f"{LARGEST_BLOB >> 20} MiB"
+                raise BlobLost(f"The blob {digest[:12]}… in {directory} is larger than {most}.", digest)
             content = stream.read()
     except OSError as error:
         if error.errno in _PASSES:
-            raise JournalError(f"{where} can't be read now: {error.strerror}.") from error
+            raise JournalError(f"The blobs in {directory} can't be read now: {error.strerror}.") from error
         what = "missing" if error.errno == errno.ENOENT else "not a readable file"
-        raise BlobLost(f"{where} is {what}.", digest) from error
+        raise BlobLost(
+            f"The blob {digest[:12]}… next to the journal in {directory} is {what}.", digest
+        ) from error
 
     if hashlib.sha256(content).hexdigest() != digest:
-        raise BlobLost(f"{where} is damaged.", digest)
+        raise BlobLost(f"The blob {digest[:12]}… in {directory} is damaged.", digest)
     return content
 
 

@@ -216,8 +216,8 @@ def read_tree(
 ) -> Tree:
     """Rebuild a tree from a journal's records.
 
-    What is lost follows from the records. `is_there`: what is lost is found out anew, because the session goes on from
-    here; `tree.blobs.recorded` says what it is, and a record has to say so, too (`core.tree.stored_content`).
+    What is lost follows from the records. `is_there`: what is lost is found out once more, because the session goes on
+    from here; `tree.blobs.recorded` says what it is, and a record has to say so, too (`core.tree.stored_content`).
 
     Raises:
         ReplayMismatch: as `apply`.
