@@ -72,6 +72,8 @@ FREE: Final = {
     "settle.notes": "for people",
     "fork.left_out": "likewise",
     "adopt.left_out": "likewise",
+    "adopt.lost": "nothing is lost in any of these sessions (see test_lost_values)",
+    "migrate.lost": "likewise",
     "fork.session": "an id is as good as another",
     "adopt.session": "likewise",
     "adopt.workspace": "what came from elsewhere is marked as such, whenever it was written",
