@@ -38,7 +38,11 @@ _SAID: Final = ("Tell me of the moons of Saturn.", "And of those of Jupiter.", "
 
 
 def _answer(asked: Asked) -> str:
-    return f"Answer {asked.turn + 1}: " + "Titan is larger than Mercury, and has a dense atmosphere. " * 40 + "End."
+    return (
+        f"Answer {asked.turn + 1}: "
+        + "Titan is larger than Mercury, and has a dense atmosphere. " * 40
+        + "End."
+    )
 
 
 class Deaf(Exception):
