@@ -55,8 +55,9 @@ if TYPE_CHECKING:
 
     from iact.core.models.openai import OpenAIModel
 
-CONTEXT: Final = 8192
-"""The window in tokens. The model was trained for more, but each token takes 28 kB of memory and time to read."""
+CONTEXT: Final = 12_288
+"""The window in tokens; the static prompt takes a third of it. The model was trained for more, but each token takes 28 kB of
+memory and time to read."""
 
 CONTEXT_OF_LARGE: Final = 16_384
 """The window of a large model's file, if the model was trained for as much."""

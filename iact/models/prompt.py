@@ -1,7 +1,8 @@
 """The static prompt of the model on board: a short text, and dialogues in our language to imitate.
 
 A model of this size learns from examples, not from rules. So there is one example for each thing that it is good at,
-and none for what it can't do. No request of `benchmarks/everyday` stands here.
+and one for what it can't do, which it would write as text under a picture's name. No request of `benchmarks/everyday` stands
+here.
 """
 
 from __future__ import annotations
@@ -168,11 +169,37 @@ _LETTER: Final = (
     ),
 )
 
-_SAYING: Final = (
+_FRENCH: Final = (
     _asked("Translate to French: The shop opens at nine."),
     _said("Le magasin ouvre à neuf heures."),
+)
+
+_SPANISH: Final = (
     _asked("Übersetze ins Spanische: Die Katze schläft."),
     _said("El gato duerme."),
+)
+
+_PAGE: Final = (
+    _asked("Haz una página para nuestro club de ajedrez"),
+    _said(
+        '```files.write path=ajedrez.html\n<!DOCTYPE html>\n<html>\n<head><meta charset="utf-8">'
+        "<title>Club de ajedrez</title></head>\n<body>\n<h1>Club de ajedrez</h1>\n<p>Jugamos cada martes a las siete.</p>\n"
+        "</body>\n</html>\n```"
+    ),
+    ChatMessage("user", _result("files.write", "Created ajedrez.html, 177 bytes.", 8, None)),
+    _said("La página está en `ajedrez.html`: un título y una frase."),
+)
+
+_PAINTING: Final = (
+    _asked("Paint me a sunset"),
+    _said("I can't make pictures. I can write texts, lists, web pages and small programs."),
+)
+
+_LIST: Final = (
+    _asked("Schreib eine Packliste reise.md mit Zelt, Schlafsack und zwei Lampen"),
+    _said("```files.write path=reise.md\n# Packliste\n\n- Zelt\n- Schlafsack\n- zwei Lampen\n```"),
+    ChatMessage("user", _result("files.write", "Created reise.md, 47 bytes.", 9, None)),
+    _said("Die Packliste steht in `reise.md`: Zelt, Schlafsack und zwei Lampen."),
 )
 
 STATIC: Final = StaticPrompt(
@@ -189,8 +216,12 @@ STATIC: Final = StaticPrompt(
         *_MACHINE,
         *_TEXT,
         *_SUM,
-        *_SAYING,
+        *_PAGE,
+        *_FRENCH,
         *_FILE,
+        *_PAINTING,
+        *_LIST,
+        *_SPANISH,
         *_PROGRAM,
         *_TALE,
     ),

@@ -6,6 +6,7 @@ The whole product takes part, with its real model and its containers. What else 
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -23,11 +24,21 @@ _PATIENCE = 540.0
 _SQUARES = "Write a Python script that prints the first ten square numbers, and run it"
 
 SUGGESTED = {
-    "Show me the disk usage of /tmp in your sandbox": r"/tmp.*\d|\d.*/tmp",
-    _SQUARES: r"\b(81|100)\b|square",
-    "Make a shopping list as shopping.md with milk, bread and six eggs": r"shopping",
+    "en": {
+        "Show me the disk usage of /tmp in your sandbox": r"/tmp.*\d|\d.*/tmp",
+        _SQUARES: r"\b(81|100)\b|square",
+        "Make a shopping list as shopping.md with milk, bread and six eggs": r"shopping",
+    },
+    "de": {
+        "Zeige mir die Speicherbelegung von /tmp in deiner Sandbox": r"/tmp.*\d|\d.*/tmp",
+        "Schreib ein Python-Skript, das die ersten zehn Quadratzahlen ausgibt, und führe es aus": r"\b(81|100)\b|[Qq]uadrat",
+        "Lege eine Einkaufsliste shopping.md mit Milch, Brot und sechs Eiern an": r"shopping|Einkauf",
+    },
 }
-"""The suggestions of the first page, and what their answers hold."""
+"""The suggestions of the first page in each of its languages, and what their answers hold."""
+
+_LISTED = {"en": r"(?i)milk[\s\S]*bread[\s\S]*egg", "de": r"(?i)Milch[\s\S]*Brot[\s\S]*Eier"}
+"""What the shopping list holds, in the language in which it was asked for."""
 
 _COMMANDS = {_SQUARES: "1\n4\n9\n16\n25\n36\n49\n64\n81\n100\n"}
 """What README and the guides ask with `iact run`, where no files of the reader's are needed, and what is printed for it."""
@@ -44,10 +55,17 @@ _PIPED = {"Summarise the README.": r"kettle|tea"}
 """What the guide pipes into `iact run` in a directory of the reader's."""
 
 
-def test_these_are_the_suggestions_of_the_page() -> None:
+def test_these_are_the_suggestions_of_the_page_in_its_languages() -> None:
     script = (ROOT / "web/static/js/dialogue/welcome.js").read_text(encoding="utf-8")
     [listed] = re.findall(r"const SUGGESTIONS = \[(.*?)\];", script, re.DOTALL)
-    assert re.findall(r't\("(.*?)"\)', listed) == list(SUGGESTED)
+    english = re.findall(r't\("(.*?)"\)', listed)
+    assert english == list(SUGGESTED["en"])
+
+    tables = [path for path in (ROOT / "web/static/languages").glob("*.json") if "." not in path.stem]
+    assert {path.stem for path in tables} | {"en"} == set(SUGGESTED)
+    for path in tables:
+        lines = json.loads(path.read_text(encoding="utf-8"))
+        assert [lines[text] for text in english] == list(SUGGESTED[path.stem])
 
 
 def test_readme_and_the_tutorial_begin_with_suggestions_of_the_page() -> None:
@@ -74,17 +92,19 @@ def test_these_are_the_commands_of_the_guide() -> None:
     assert re.findall(r'"(.*)"', block) == [*_COMMANDS, *_LOOKS, *_PIPED]
 
 
-@pytest.mark.parametrize("text", SUGGESTED)
-def test_what_a_newcomer_tries_first_ends_right(stage: Stage, text: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "text"), [(language, text) for language, texts in SUGGESTED.items() for text in texts]
+)
+def test_what_a_newcomer_tries_first_ends_right(stage: Stage, language: str, text: str) -> None:
     answer = stage.product(**ON_BOARD).ask(text, seconds=_PATIENCE)
-    assert re.search(SUGGESTED[text], answer.reply), answer.reply
+    assert re.search(SUGGESTED[language][text], answer.reply), answer.reply
     assert "small model on board" not in answer.reply, answer.reply
     records = journal_law(answer.journal)
     assert any(record.kind == "result" and record.text("status") == "ok" for record in records)
     assert answer.status == "done"
     if "shopping.md" in text:
         written = (answer.journal.parent / "workspace" / "shopping.md").read_text(encoding="utf-8")
-        assert re.search(r"milk[\s\S]*bread[\s\S]*egg", written), written
+        assert re.search(_LISTED[language], written), written
 
 
 def test_a_session_goes_on_as_in_readme(stage: Stage) -> None:
