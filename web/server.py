@@ -113,8 +113,14 @@ class _GuardedConnection(ServerConnection):
         Any byte counts. The library's own check waits for the answer to its question, which arrives late where a slow
         line is still busy with what was sent before.
         """
+        looked = self.loop.time()
         while self.protocol.state is State.OPEN:
             await asyncio.sleep(PING_SECONDS)
+
+            # A look that comes late says that this server was away, or asleep, and has not asked meanwhile.
+            now = self.loop.time()
+            self.heard += max(0.0, now - looked - 2 * PING_SECONDS)
+            looked = now
 
             # A server that doesn't read, because it is busy with this client's requests, can't hear.
             if not self.transport.is_reading():

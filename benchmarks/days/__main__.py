@@ -127,15 +127,17 @@ class Server:
     used: int = 0
     last: str = ""
     hours: int = 0
-    """How many hours were measured."""
+    """The last hour that was measured."""
 
     async def pass_by(self, seconds: float) -> None:
         """Let time pass, and wait until what was due is done: a day of the server is minutes here."""
         self.clock.pass_by(seconds)
         while self.closing not in self.clock.sleeping:  # noqa: ASYNC110 (nothing tells of it)
             await asyncio.sleep(0.001)
-        if self.clock.monotonic() // _HOUR > self.hours:
-            self.hours += 1
+        # Where people are many and the hours long, several pass at once.
+        hour = int(self.clock.monotonic() // _HOUR)
+        if hour > self.hours:
+            self.hours = hour
             self.measure()
 
     def measure(self) -> None:

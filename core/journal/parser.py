@@ -21,6 +21,8 @@ from iact.core.records.kinds import is_too_new
 from iact.core.records.record import GENESIS, Record
 from iact.core.records.session import Adopt
 
+_UNWRITTEN: Final = 16 << 20
+"""How many zeros at the end of a file may be an append that was not written."""
 _SEALED: Final = ',"seal":""'
 """What a seal adds to a header, beside its digits."""
 _MAX_HEADING: Final = 16_384
@@ -168,6 +170,11 @@ class Parser:
             self._wanted = head.end - start
             return None
 
+        # A whole record ends with the end of a line.
+        if _is_unwritten(buffer, head.end - 1):
+            self._wanted = len(buffer) - start + 1
+            return None
+
         body_end = head.body + head.size
         digest = hashlib.sha256(memoryview(buffer)[start:body_end]).hexdigest()[:8]
         if buffer[body_end : head.end] != trailer(self._n + 1, digest):
@@ -178,6 +185,9 @@ class Parser:
         """The header and heading of the record at `start`; None if they are incomplete."""
         line_end = buffer.find(b"\n", start)
         if line_end < 0:
+            if _is_unwritten(buffer, start):
+                return None
+
             begun = buffer[start : start + len(HEAD)]
             if begun != HEAD[: len(begun)]:
                 raise self._bad("its header does not begin as one")
@@ -309,4 +319,16 @@ def _was_whole(buffer: bytes, head: _Head, end: int, digest: str) -> bool:
     with_this_heading = buffer[: max(body - 2, 0)] + b"\n\n" + buffer[max(body, 0) : end]
     return any(
         hashlib.sha256(record).hexdigest()[:8] == digest for record in (with_this_length, with_this_heading)
+    )
+
+
+def _is_unwritten(buffer: bytes, start: int) -> bool:
+    """Whether there are only zeros from `start` on: where the power fails, a file may have grown without its content.
+
+    It is an unfinished append, like one that was cut off.
+    """
+    return (
+        buffer[start : start + 1] == b"\0"
+        and len(buffer) - start <= _UNWRITTEN
+        and not buffer[start:].strip(b"\0")
     )

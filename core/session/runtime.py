@@ -17,6 +17,7 @@ from typing import Final
 from iact.core.context.tail import LAYOUT
 from iact.core.errors import (
     IactError,
+    JournalCorrupt,
     JournalError,
     JournalUnwritable,
     MemoryUnavailable,
@@ -786,7 +787,11 @@ class Runtime:
 def _read(store: SessionStore, session_id: str) -> tuple[Journal, Contents, Tree]:
     """Open a session's journal and fold it. Blocks."""
     with collector_paused():
-        journal, contents = store.open(session_id)
+        try:
+            journal, contents = store.open(session_id)
+        except JournalCorrupt as error:
+            raise _with_a_way_out(error, session_id) from error
+
         try:
             if not contents.records:
                 raise JournalError(f"The session {session_id} can't be opened: {EMPTY}, {journal.directory}.")
@@ -796,6 +801,19 @@ def _read(store: SessionStore, session_id: str) -> tuple[Journal, Contents, Tree
             # The descriptor holds the lock, which must be released if the session can't be opened.
             journal.abandon()
             raise
+
+
+def _with_a_way_out(error: JournalCorrupt, session_id: str) -> JournalCorrupt:
+    """The error, with how to go on without what is damaged, if anything is before it."""
+    if error.n < 2:
+        return error
+    last = error.n - 1
+    return JournalCorrupt(
+        f"{error} The {last} records before it are whole. To go on from there in a new session: "
+        f"iact journal fork {session_id} --at {last}",
+        n=error.n,
+        offset=error.offset,
+    )
 
 
 def _told_of_lost(tree: Tree, lost: Set[str]) -> str:

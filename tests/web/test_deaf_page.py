@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ from tests.web.fake import FakeAround, FakeRuntime, FakeSession
 from tests.web.stalling import Direction, StallingProxy
 
 CONNECTION = "[data-role=connection]"
+_FASTER = 100
+"""How much faster the server's looks at a connection come where a laptop sleeps."""
 
 
 @dataclass
@@ -86,25 +90,75 @@ def test_a_stalled_line_is_noticed_at_both_ends_and_left(swallowed: tuple[Direct
     SHARED.run(test)
 
 
-def test_a_message_into_a_stalled_line_is_told_and_kept_and_sent_once() -> None:
+@pytest.mark.parametrize("swallowed", [("up",), ("down",), ("up", "down")], ids="-".join)
+def test_a_message_into_a_stalled_line_is_told_and_kept_and_said_once(
+    swallowed: tuple[Direction, ...],
+) -> None:
+    """Whether the server has it the page can't know: only the answer may be lost. So it sends it again by its name."""
+
     async def test() -> None:
         async with line() as there:
             page, session, proxy = there.page, there.session, there.proxy
             field = page.locator("[data-role=text]")
-            proxy.swallowed = {"up", "down"}
+            proxy.swallowed = set(swallowed)
             await field.fill("Are you there?")
             await page.keyboard.press("Enter")
             await expect(page.locator("[data-role=news]")).to_contain_text("before the server answered")
             await expect(field).to_have_value("Are you there?")
-            assert session.calls == []
+            assert len(session.calls) == ("up" not in swallowed)
 
             proxy.swallowed = set()
             await expect(page.locator(CONNECTION)).to_have_attribute("data-state", "open")
-            await field.press("Enter")
             await expect(field).to_have_value("")
+            await expect(page.locator("[data-role=news]")).to_have_text("")
             assert session.calls == [("say", "Are you there?")]
+            await expect(page.locator(".entry", has_text="Are you there?")).to_have_count(1)
 
     SHARED.run(test)
+
+
+def test_a_laptop_that_sleeps_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser's processes are stopped, as sleep stops them, until the server has given the page up."""
+    monkeypatch.setattr("iact.web.server.PING_SECONDS", PING_SECONDS / _FASTER)
+    monkeypatch.setattr("iact.web.server.SILENT_SECONDS", SILENT_SECONDS / _FASTER)
+
+    async def test() -> None:
+        async with line() as there:
+            page, session = there.page, there.session
+            session.write("/", "half a thought")
+            await expect(page.locator(".entry.draft")).to_contain_text("half a thought")
+
+            processes = await _processes(page)
+            assert len(processes) > 2
+            try:
+                for process in processes:
+                    os.kill(process, signal.SIGSTOP)
+                session.append("reply", body="a whole one", to="user", status="ok")
+                for number in range(2, 40):
+                    session.append("say", body=f"number {number}")
+                # The page counts its looks and not the time, so it is all the same how long this takes.
+                await there.left()
+            finally:
+                for process in processes:
+                    os.kill(process, signal.SIGCONT)
+
+            await expect(page.locator(CONNECTION)).to_have_attribute("data-state", "open")
+            await expect(page.locator(".entry .typed", has_text="number 39")).to_have_count(1)
+            texts = await page.locator(".entry:not(.draft) .typed").all_text_contents()
+            assert texts == [f"number {number}" for number in range(1, 40)]
+            await expect(page.locator(".entry", has_text="a whole one")).to_have_count(1)
+
+    SHARED.run(test)
+
+
+async def _processes(page: Page) -> list[int]:
+    """The processes of the browser, which are this test's own."""
+    browser = page.context.browser
+    assert browser is not None
+    session = await browser.new_browser_cdp_session()
+    told = await session.send("SystemInfo.getProcessInfo")
+    await session.detach()
+    return [int(process["id"]) for process in told["processInfo"]]
 
 
 def test_a_page_that_is_looked_at_again_asks_at_once() -> None:

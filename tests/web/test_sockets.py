@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -119,6 +120,26 @@ def test_who_answers_pings_stays_however_little_is_said(monkeypatch: pytest.Monk
             await asyncio.sleep(1)  # the library answers the server's pings meanwhile
             await send(client, type="ping", id=2)
             await until(client, type="ok", id=2)
+
+    run(test)
+
+
+def test_a_server_that_was_away_does_not_say_that_of_its_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its machine was asleep, or too busy: it has not asked them meanwhile."""
+    monkeypatch.setattr("iact.web.server.PING_SECONDS", 0.05)
+    monkeypatch.setattr("iact.web.server.SILENT_SECONDS", 0.3)
+
+    async def test() -> None:
+        session = FakeSession("s")
+        async with WebServer(FakeRuntime(session)) as server, dial(server) as client:
+            await send(client, type="hello", session="s", id=1)
+            await until(client, type="ok", id=1)
+            for number in range(2, 5):
+                time.sleep(1)  # noqa: ASYNC251 (nothing else may go on)
+                for _ in range(20):  # what is due is done, before the client says anything
+                    await asyncio.sleep(0)
+                await send(client, type="ping", id=number)
+                await until(client, type="ok", id=number)
 
     run(test)
 

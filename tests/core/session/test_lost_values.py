@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iact.core.errors import IactError
+from iact.core.errors import IactError, JournalCorrupt
 from iact.core.journal import read_journal
 from iact.core.ports import ModelProfile
 from iact.core.records.session import Migrate, Notice
@@ -187,3 +187,38 @@ async def test_a_check_names_every_lost_blob(tmp_path: Path) -> None:
     assert found.record is None
 
     assert kept.name not in str(found.error)
+
+
+# --- journals
+
+
+@pytest.mark.parametrize("kept", [None, -37, -1], ids=["whole", "half a record", "all but a byte"])
+async def test_zeros_that_a_power_failure_left_are_dropped(tmp_path: Path, kept: int | None) -> None:
+    """github/copilot-cli#2927: the file had grown, and what was written never came."""
+    journal = await made(tmp_path) / "journal.md"
+    journal.write_bytes(journal.read_bytes()[:kept] + bytes(5000))
+
+    script = replies({"/": ["", "", "Here.", "Here.", "Here."]})
+    async with runtime(tmp_path, script) as opened:
+        (listed,) = opened.sessions()
+        assert listed.readable
+        session = await opened.open(journal.parent.name)
+        await session.ask("Are you there?")
+    replay(journal, verify=True)
+    assert b"\0" not in journal.read_bytes()
+
+
+async def test_a_journal_damaged_in_its_middle_says_how_to_go_on(tmp_path: Path) -> None:
+    """github/copilot-cli#1864: there was no way out."""
+    journal = await made(tmp_path) / "journal.md"
+    whole = journal.read_bytes()
+    place = whole.index(b"It is read.")
+    journal.write_bytes(whole[:place] + bytes(11) + whole[place + 11 :])
+
+    async with runtime(tmp_path, replies({"/": ["", "", "Read."]}), chunk=4096) as opened:
+        with pytest.raises(JournalCorrupt, match="iact journal fork") as info:
+            await opened.open(journal.parent.name)
+        forked = opened.store.fork(journal.parent.name, info.value.n - 1)
+        session = await opened.open(forked.session)
+        answer = await session.ask("And now?")
+        assert answer.body == "Read."
