@@ -15,7 +15,7 @@ from benchmarks.peers.framework import KEY, Ask, Framework, main
 from benchmarks.tree.fakes import InstantHost, InstantModules
 from iact.core import Runtime
 from iact.core.gate.gate import Ticket
-from iact.core.models.openai import OpenAIModel
+from iact.core.models.openai import ModelEndpoint, OpenAIModel
 from iact.core.models.roles import Models
 from iact.core.modules.client import OnArtifact, Outcome
 from iact.core.modules.invoker import FunctionCall, Modules
@@ -43,12 +43,10 @@ class Ours(Framework):
     def _opened(self) -> AbstractAsyncContextManager[Runtime]:
         profile = ModelProfile(self.model, _WIDE)
         model = OpenAIModel(
-            base_url=self.url,
-            key=KEY,
+            ModelEndpoint(url=self.url, key=KEY, direct=True),
             profile=profile,
             clock=SystemClock(),
             rng=random.Random(1),
-            direct=True,
         )
         self._stack.push_async_callback(model.close)
         bounds = Bounds(depth=128, agents=10**4, turns=10**6, tokens=_WIDE, activation=10.0**6)

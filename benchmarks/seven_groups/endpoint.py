@@ -30,14 +30,13 @@ class Real:
         Raises:
             SystemExit: the environment names no model.
         """
-        from iact.core.models.openai import OpenAIModel
+        from iact.core.models.openai import ModelEndpoint, OpenAIModel
 
         url, name = os.environ.get("OPENAI_BASE_URL"), os.environ.get("IACT_MODEL")
         if not url or not name:
             raise SystemExit("benchmarks.seven_groups: --endpoint needs OPENAI_BASE_URL and IACT_MODEL.")
         model = OpenAIModel(
-            base_url=url,
-            key=os.environ.get("OPENAI_API_KEY"),
+            ModelEndpoint(url=url, key=os.environ.get("OPENAI_API_KEY")),
             profile=ModelProfile(name, 32_768, label=name),
             clock=SystemClock(),
             rng=random.Random(),

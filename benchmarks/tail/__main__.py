@@ -34,7 +34,7 @@ import httpx
 from benchmarks import kept
 from benchmarks.tail.layouts import CHILDREN, LAYOUTS, Layout, Turn, changes, conversation
 from benchmarks.tail.product import play
-from iact.core.models.openai import OpenAIModel, Timeouts
+from iact.core.models.openai import ModelEndpoint, OpenAIModel, Timeouts
 from iact.core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
 from iact.models import download
 from iact.models.embedded import CONTEXT, profile_of
@@ -74,9 +74,12 @@ async def _model() -> AsyncIterator[OpenAIModel]:
     server = LlamaProcess(LARGE.path, _KEY, CONTEXT)
     address = await asyncio.to_thread(server.start)
     client = OpenAIModel(
-        base_url=f"{address}/v1", key=_KEY, profile=profile_of(ChosenFile(LARGE)), clock=_Clock(), rng=random.Random(1),
-        extra=_FIXED, direct=True, timeouts=Timeouts(first=_PATIENCE, between=_PATIENCE),
-    )  # fmt: skip
+        ModelEndpoint(url=f"{address}/v1", key=_KEY, extra=_FIXED, direct=True),
+        profile=profile_of(ChosenFile(LARGE)),
+        clock=_Clock(),
+        rng=random.Random(1),
+        timeouts=Timeouts(first=_PATIENCE, between=_PATIENCE),
+    )
     try:
         yield client
     finally:

@@ -62,7 +62,7 @@ class Overlong(Exception):
     """The endpoint sends more than is allowed. The text says what."""
 
 
-class _Unspoken(Exception):
+class _NeedsSdk(Exception):
     """The response needs the SDK's transport."""
 
 
@@ -92,8 +92,9 @@ class Completions:
 
     def __init__(self, *, base_url: str, key: str | None, connect: float, direct: bool) -> None:
         secure = httpx2.create_ssl_context(trust_env=not direct)
-        waits = openai.Timeout(None, connect=connect, write=_WRITING)
+
         # Silence is bounded by the caller, not by the transport: a keep-alive comment is not a token.
+        waits = openai.Timeout(None, connect=connect, write=_WRITING)
         self._client = openai.AsyncOpenAI(
             base_url=base_url,
             api_key=key or "none",
@@ -103,13 +104,20 @@ class Completions:
         )
         self._destination = requests.destination_of(str(self._client.base_url).rstrip("/") + _PATH)
         self._head: bytes | None = None
+
         self._pool: HttpPool | None = None
-        self._spoken = False
-        if self._destination is not None and (direct or not _proxies(self._destination.origin)):
-            origin = self._destination.origin
-            secure.set_alpn_protocols(["http/1.1"])
-            self._pool = HttpPool(origin, connect=connect, secure=secure if origin.secure else None)
-            self._spoken = True
+        self._speaks_http = False
+        """Whether our own transport is used; False for good once the endpoint needed something that it does not support."""
+        if self._destination is None:
+            return
+        origin = self._destination.origin
+        if not direct and _has_proxy(origin):
+            return
+
+        secure.set_alpn_protocols(["http/1.1"])
+        own_secure = secure if origin.secure else None
+        self._pool = HttpPool(origin, connect=connect, secure=own_secure)
+        self._speaks_http = True
 
     async def open(self, fields: Mapping[str, JSON], seconds: float) -> ChunkStream:
         """Send a request and wait for the beginning of the reply.
@@ -121,11 +129,12 @@ class Completions:
             OSError: there is no connection, or it broke off.
             ValueError: a field can't be sent.
         """
-        if self._pool is not None and self._spoken:
+        if self._pool is not None and self._speaks_http:
             try:
                 return await self._open(self._pool, fields, seconds)
-            except _Unspoken:
-                self._spoken = False
+            except _NeedsSdk:
+                self._speaks_http = False
+
         with _translated():
             async with asyncio.timeout(seconds):
                 # Send the body as it is: the SDK's own method walks through every field of every message by its type.
@@ -145,22 +154,26 @@ class Completions:
         await self._client.close()
 
     async def _open(self, pool: HttpPool, fields: Mapping[str, JSON], seconds: float) -> ChunkStream:
+        """The same over our own transport; raises `_NeedsSdk` if that does not support the response."""
         until = asyncio.get_running_loop().time() + seconds
         if self._head is None:
             self._head = self._written_head()
-        # No name is given to the request, which may be large: nothing holds it while the reply is waited for.
+        # The request is in no variable: a waiting agent need not hold everything that it sent.
         connection = await pool.ask(
             requests.whole(self._head, requests.body(fields), _for_caller()), until=until
         )
+
         try:
             if 200 <= connection.status < 300:
                 if connection.headers.get("content-encoding", "identity").lower() != "identity":
-                    raise _Unspoken
+                    raise _NeedsSdk
                 return _OwnReply(pool, connection)
+
             if 300 <= connection.status < 400 and "location" in connection.headers:
-                raise _Unspoken
-            said = await _refusal(connection, until)
-            raise HttpRefusal(connection.status, said, connection.headers)
+                raise _NeedsSdk
+
+            body = await _refusal(connection, until)
+            raise HttpRefusal(connection.status, body, connection.headers)
         except HttpRefusal:
             pool.done(connection, keep=True)
             raise
@@ -172,13 +185,14 @@ class Completions:
         """The headers of each request; made with the first one, because the SDK names the running async library in
         them."""
         assert self._destination is not None
-        named = {**self._client.auth_headers, **self._client.default_headers, "X-Stainless-Retry-Count": "0"}
-        headers = {name.lower(): value for name, value in named.items() if isinstance(value, str)}
+        of_sdk = {**self._client.auth_headers, **self._client.default_headers, "X-Stainless-Retry-Count": "0"}
+        headers = {name.lower(): value for name, value in of_sdk.items() if isinstance(value, str)}
         fixed = {"Accept-Encoding": "identity", "Connection": "keep-alive"}
-        written = requests.head(self._destination, {**fixed, **headers})
-        if written is None:
-            raise _Unspoken
-        return written
+
+        head = requests.head(self._destination, {**fixed, **headers})
+        if head is None:
+            raise _NeedsSdk
+        return head
 
 
 def _for_caller() -> dict[str, str]:
@@ -187,25 +201,29 @@ def _for_caller() -> dict[str, str]:
     return {HEADER: traceparent} if traceparent else {}
 
 
-def _proxies(origin: requests.Origin) -> bool:
+def _has_proxy(origin: requests.Origin) -> bool:
     """Whether the environment may have a proxy for this address; the SDK understands every form of exclusion."""
-    found = urllib.request.getproxies()
-    if not (found.get("https" if origin.secure else "http") or found.get("all")):
+    proxies = urllib.request.getproxies()
+    scheme = "https" if origin.secure else "http"
+    if not proxies.get(scheme) and not proxies.get("all"):
         return False
-    past = {name.strip().lower() for name in found.get("no", "").split(",")}
-    return not past & {"*", origin.host}
+
+    excluded = {name.strip().lower() for name in proxies.get("no", "").split(",")}
+    return not excluded & {"*", origin.host}
 
 
 async def _refusal(connection: HttpConnection, until: float) -> object:
     """The content of a refusal, as far as it arrives."""
-    said, until = bytearray(), min(until, asyncio.get_running_loop().time() + _REFUSAL_SECONDS)
+    content = bytearray()
+    until = min(until, asyncio.get_running_loop().time() + _REFUSAL_SECONDS)
     try:
-        while not connection.over and len(said) < _REFUSAL:
+        while not connection.over and len(content) < _REFUSAL:
             await connection.more(until)
-            said += connection.take()
+            content += connection.take()
     except (BrokenOff, TimeoutError):
         pass  # the status says enough
-    text = said[:_REFUSAL].decode("utf-8", "replace").strip()
+
+    text = content[:_REFUSAL].decode("utf-8", "replace").strip()
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
@@ -239,30 +257,37 @@ class _OwnReply:
                 return
             if connection.received > _REPLY:
                 raise Overlong("its reply has no end")
+
             await connection.more(until)
             self._events.extend(self._reader.feed(connection.take()))
             if self._events:
-                break
+                return
+
             if self._reader.overlong:
                 raise Overlong("an event of it has no end")
             if connection.over:
                 self._leave(keep=True)
 
     def _chunk(self, data: bytes) -> object | None:
+        """The chunk that an event holds; None if it says that the reply is complete."""
         if data.startswith(_DONE):
             self._leave(keep=True)
             return None
+
         try:
             chunk = json.loads(data.decode())
         except RecursionError:
             raise ValueError("an event is nested too deeply") from None
         if isinstance(chunk, dict) and chunk.get("error"):
             raise ErrorChunk(chunk["error"])
+
+        # None would be the end.
         return {} if chunk is None else chunk
 
     def _leave(self, *, keep: bool) -> None:
         self._events.clear()
-        connection, self._connection = self._connection, None
+        connection = self._connection
+        self._connection = None
         if connection is not None:
             self._pool.done(connection, keep=keep)
 

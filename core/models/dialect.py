@@ -69,12 +69,16 @@ _HOW: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CallFragment:
-    """A piece of one function call. `call`: which call, by the endpoint's count; `id` is in its first piece."""
+    """A piece of one function call."""
 
     call: int
+    """Which call of the reply, by the endpoint's count."""
     id: str = ""
+    """The endpoint's name for the call; only in its first piece."""
     name: str = ""
+    """The next letters of the function's name."""
     arguments: str = ""
+    """The next letters of its arguments, which are JSON."""
 
 
 class CallReader(Protocol):
@@ -94,7 +98,11 @@ class ArgumentReader:
     through."""
 
     def feed(self, text: str, fragments: Sequence[CallFragment]) -> Iterator[str]:
-        yield from (piece for piece in (text, *(one.arguments for one in fragments if not one.call)) if piece)
+        if text:
+            yield text
+        for fragment in fragments:
+            if fragment.call == 0 and fragment.arguments:
+                yield fragment.arguments
 
     def end(self) -> Iterator[str]:
         yield from ()
@@ -114,14 +122,15 @@ class _Call:
     id: str
     name: str
     arguments: list[str]
+    """The pieces of its arguments."""
 
     def decoded(self) -> dict[str, JSON] | None:
         """The arguments, if they are complete; otherwise None."""
         try:
-            found = json.loads("".join(self.arguments))
+            value = json.loads("".join(self.arguments))
         except (ValueError, RecursionError):
             return None
-        return found if isinstance(found, dict) else None
+        return value if isinstance(value, dict) else None
 
 
 class ActionWriter:
@@ -132,9 +141,12 @@ class ActionWriter:
 
     def __init__(self, messages: Sequence[ChatMessage] = ()) -> None:
         self._messages = messages
-        self._waiting: list[_Text | _Call] = []  # in order of their beginning; the first is a call
-        self._calls: dict[int, _Call] = {}  # the newest of each number
-        self._written: list[str] = []  # text since the last block
+        self._waiting: list[_Text | _Call] = []
+        """Text and calls in the order in which they began; the first is a call."""
+        self._calls: dict[int, _Call] = {}
+        """The newest call of each number."""
+        self._written: list[str] = []
+        """The text since the last block."""
         self._begun = False
         self._writer = CallWriter()
 
@@ -145,7 +157,8 @@ class ActionWriter:
             yield from self._fragment(fragment)
 
     def end(self) -> Iterator[str]:
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         for item in waiting:
             yield self._say(item)
 
@@ -157,22 +170,27 @@ class ActionWriter:
             yield from self._release()
 
     def _fragment(self, fragment: CallFragment) -> Iterator[str]:
+        """Continue a call, or begin one: some endpoints count every call as their first, and only its id is another."""
         call = self._calls.get(fragment.call)
-        if call is None or (fragment.id and fragment.id != call.id):
-            call = _Call(fragment.id, fragment.name, [fragment.arguments])
-            self._calls[fragment.call] = call
-            self._waiting.append(call)
-            yield from self._release()
-        else:
+        if call is not None and fragment.id in ("", call.id):
             call.name += fragment.name
             call.arguments.append(fragment.arguments)
+            return
+
+        call = _Call(fragment.id, fragment.name, [fragment.arguments])
+        self._calls[fragment.call] = call
+        self._waiting.append(call)
+        yield from self._release()
 
     def _release(self) -> Iterator[str]:
         """Write what comes before a new item, as far as it is complete; text is written at once."""
         while self._waiting:
             first = self._waiting[0]
-            if isinstance(first, _Call) and (len(self._waiting) == 1 or first.decoded() is None):
-                return
+            if isinstance(first, _Call):
+                is_newest = len(self._waiting) == 1
+                if is_newest or first.decoded() is None:
+                    return
+
             del self._waiting[0]
             yield self._say(first)
 
@@ -195,36 +213,40 @@ class ActionWriter:
         """What must come first so that a block can start here: blank lines, and the end of an open fence or comment."""
         if not self._begun:
             return ""
+
         text = "".join(self._written).replace("\r\n", "\n").replace("\r", "\n")
         if not _unending(text):
             return "\n" if text.endswith("\n") or not text else "\n\n"
-        runs = sorted(set(_RUNS.findall(text)), key=len, reverse=True)
-        closing = next((end for end in (*runs, *_ENDS) if not _unending(f"{text}\n{end}")), "")
+
+        # Which of the fences in the text is open is not known: the longest ends them all.
+        fences = sorted(set(_RUNS.findall(text)), key=len, reverse=True)
+        closing = next((end for end in (*fences, *_ENDS) if not _unending(f"{text}\n{end}")), "")
         return f"\n{closing}\n\n"
 
     def _blocks(self, call: _Call) -> list[str]:
         raw = "".join(call.arguments)
-        found = call.decoded() or next(objects(raw), None)
+        fields = call.decoded() or next(objects(raw), None)
         name = _OFFERED.sub("", call.name)
         if name != TOOL:
-            return self._native(name, found, raw)
+            return self._native(name, fields, raw)
 
-        if found is None:
+        if fields is None:
             return [_refused("the function call is no complete JSON object", raw)]
-        action, arguments, body = _parts(found)
+        action, arguments, body = _parts(fields)
         if not isinstance(action, str) or not _NAME.fullmatch(action):
             return [_refused("the function call names no action", raw)]
+
         return self._written_call(self._called(action) or action, arguments, body, raw)
 
-    def _native(self, name: str, found: dict[str, JSON] | None, raw: str) -> list[str]:
+    def _native(self, name: str, fields: dict[str, JSON] | None, raw: str) -> list[str]:
         """A call of a function or an action by its own name, which was not offered as such."""
         action = self._called(name)
         if action is None:
             return [_refused(f"there is no function {name}", raw)]
-        if found is None and raw.strip():
+        if fields is None and raw.strip():
             return [_refused(f"the arguments of {name} are no complete JSON object", raw)]
 
-        _, arguments, body = _parts({"action": action, **(found or {})})
+        _, arguments, body = _parts({"action": action, **(fields or {})})
         return self._written_call(action, arguments, body, raw)
 
     def _called(self, name: str) -> str | None:
@@ -234,19 +256,20 @@ class ActionWriter:
 
         readings = [name] if "." in name else _dotted(name)
         for reading in readings:
-            if self._stands(rf"`{re.escape(reading)}(?!\w)"):
+            if self._is_told_of(rf"`{re.escape(reading)}(?!\w)"):
                 return reading
 
         # Of a module that is rarely needed only the name stands there; it has functions, too.
         for reading in readings:
-            if self._stands(rf"`{re.escape(reading.split('.', 1)[0])}[.`]"):
+            module = reading.split(".", 1)[0]
+            if self._is_told_of(rf"`{re.escape(module)}[.`]"):
                 return reading
         return None
 
-    def _stands(self, pattern: str) -> bool:
-        """Whether the model was sent a name, which we write between backticks."""
-        wanted = re.compile(pattern)
-        return any(wanted.search(message.content) for message in self._messages)
+    def _is_told_of(self, name: str) -> bool:
+        """Whether the model was sent a name, which we write between backticks. `name`: a pattern."""
+        pattern = re.compile(name)
+        return any(pattern.search(message.content) for message in self._messages)
 
     def _written_call(self, action: str, arguments: JSON, body: str | None, raw: str) -> list[str]:
         """The blocks of a call: its own, after those of the variables that hold its texts of several lines."""
@@ -256,49 +279,60 @@ class ActionWriter:
         if wrong is not None:
             return [_refused(f"the name of an argument is none: {wrong}", raw)]
 
+        # A text of several lines for the parameter that is the body of the block is its body.
         parameter = self._body_of(action)
         lines = arguments.get(parameter)
         if body is None and isinstance(lines, str) and _BREAKS.search(lines):
-            arguments, body = {key: value for key, value in arguments.items() if key != parameter}, lines
+            body = lines
+            arguments = {key: value for key, value in arguments.items() if key != parameter}
         return self._writer.call(action, arguments, body)
 
     def _body_of(self, action: str) -> str:
         """The parameter that is the body of an action's block, as far as the model was told; empty if there is none."""
         if action in CORE_ACTIONS:
             return CORE_ACTIONS[action].body or ""
+
         shown = re.compile(rf"`{re.escape(action)} \[?<(\w+)>")
-        found = (shown.search(message.content) for message in self._messages)
-        return next((match[1] for match in found if match is not None), "")
+        for message in self._messages:
+            match = shown.search(message.content)
+            if match is not None:
+                return match[1]
+        return ""
 
 
 def _dotted(name: str) -> list[str]:
     """What a name with underscores can mean, as names of functions: the longest name of a module first."""
     if name.count("__") == 1:
         return [name.replace("__", ".")]
-    places = [at for at, letter in enumerate(name) if letter == "_" and 0 < at < len(name) - 1]
+
+    inner = range(1, len(name) - 1)
+    places = [at for at in inner if name[at] == "_"]
     return [f"{name[:at]}.{name[at + 1 :]}" for at in reversed(places)]
 
 
-def _parts(found: dict[str, JSON]) -> tuple[JSON, JSON, str | None]:
+def _parts(fields: dict[str, JSON]) -> tuple[JSON, JSON, str | None]:
     """Action, arguments and body. Arguments next to the `arguments` field, or JSON inside a string, are accepted as
     well."""
-    beside = {key: value for key, value in found.items() if key not in ("action", "arguments", "body")}
-    arguments, body = found.get("arguments"), found.get("body")
+    arguments = fields.get("arguments")
     if isinstance(arguments, str):
-        arguments = next(objects(arguments), None) if arguments.strip() else {}
-        arguments = found["arguments"] if arguments is None else arguments
+        inside: JSON = next(objects(arguments), None) if arguments.strip() else {}
+        arguments = arguments if inside is None else inside
     if arguments is None or isinstance(arguments, dict):
+        beside = {key: value for key, value in fields.items() if key not in ("action", "arguments", "body")}
         arguments = {**beside, **(arguments or {})}
+
+    body = fields.get("body")
     if body is not None and not isinstance(body, str):
         body = json.dumps(body, ensure_ascii=False)
-    return found.get("action"), arguments, body
+    return fields.get("action"), arguments, body
 
 
 def _refused(what: str, raw: str) -> str:
     """A block that is a sentence for its agent: its quote is never closed, so it can't be run."""
-    given = f" It was: {raw[:_QUOTED]}" if raw.strip() else ""
-    said = " ".join(f"{SENTENCE}{what}. {_HOW}.{given}".replace('"', "'").split())
-    return block(f'{FEEDBACK} "{said}', None)
+    quoted = f" It was: {raw[:_QUOTED]}" if raw.strip() else ""
+    sentence = f"{SENTENCE}{what}. {_HOW}.{quoted}".replace('"', "'")
+    one_line = " ".join(sentence.split())
+    return block(f'{FEEDBACK} "{one_line}', None)
 
 
 def _unending(text: str) -> bool:

@@ -130,26 +130,34 @@ def endpoint_name(base_url: str) -> str:
     Raises:
         UsageError: it is not an http or https address.
     """
+    host: str | None = None
+    port: int | None = None
     try:
         parts = urlsplit(base_url)
-        host, port = parts.hostname, parts.port
+        host = parts.hostname
+        port = parts.port
     except ValueError:
-        host, port = None, None
+        host = None
     if not host or parts.scheme not in ("http", "https"):
         raise UsageError(
             f"OPENAI_BASE_URL must be an http or https address such as http://127.0.0.1:8080/v1, not {base_url[:80]!r}."
         )
+
     shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    if port:
+        shown = f"{shown}:{port}"
+    return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}"
 
 
 def words(text: str, secret: str | None = None) -> str:
     """What an endpoint said, fit to be quoted: one line, printable, short, without keys."""
     if text.lstrip()[:1] == "<":
         return "an HTML page"
+
     if secret and len(secret) >= _SECRET_LENGTH:
         text = text.replace(secret, "…")
-    line = _KEYS.sub("…", _SPACE.sub(" ", HIDDEN.sub(" ", text))).strip().rstrip(".")
+    line = _SPACE.sub(" ", HIDDEN.sub(" ", text))
+    line = _KEYS.sub("…", line).strip().rstrip(".")
     return line if len(line) <= _WORDS_LIMIT else line[: _WORDS_LIMIT - 1] + "…"
 
 
@@ -160,7 +168,7 @@ def message_of(body: object) -> str:
             if body.get(name):
                 return message_of(body[name])
         return ""
-    return body if isinstance(body, str) else ("" if body is None else str(body))
+    return "" if body is None else str(body)
 
 
 def codes_of(body: object) -> str:
@@ -180,10 +188,12 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         except (KeyError, ValueError):
             continue
         return seconds if 0 <= seconds < float("inf") else None
+
     try:
         date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
+
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
     return max(0.0, (date - now).total_seconds())
@@ -193,19 +203,22 @@ def from_status(
     status: int, body: object, headers: Mapping[str, str], *, model: str, now: datetime, secret: str | None
 ) -> AttemptFailure:
     """The failure behind an HTTP error (or an error object in the middle of a stream)."""
-    raw = message_of(body)
-    said = words(raw, secret)
-    quoted = f": {said}" if said else ""
-    marks = f"{codes_of(body)} {raw}"
+    message = message_of(body)
+    quote = words(message, secret)
+    quoted = f": {quote}" if quote else ""
+    marks = f"{codes_of(body)} {message}"
+
+    # Providers tell of an empty account with the status of a rate limit, for which one would wait.
     if status in (402, 429) and _NO_CREDIT.search(marks):
-        return AttemptFailure(
-            ModelRefused, f"says that the account has no credit{quoted}", "check its billing page", again="no"
-        )
-    found = _too_long(status, marks, body)
-    if found is not None:
+        why = f"says that the account has no credit{quoted}"
+        return AttemptFailure(ModelRefused, why, "check its billing page", again="no")
+
+    about_window = _too_long(status, marks, body)
+    if about_window is not None:
         why = f"says that the context is too long{quoted}"
         remedy = "set IACT_CONTEXT to the context size of the model"
-        return AttemptFailure(ContextTooLong, why, remedy, again="no", too_long=found)
+        return AttemptFailure(ContextTooLong, why, remedy, again="no", too_long=about_window)
+
     if status in (408, 409, 429) or status >= 500:
         return _for_now(status, quoted, retry_after(headers, now))
     return _refused(status, quoted, model)
@@ -219,32 +232,34 @@ def _too_long(status: int, marks: str, body: object) -> TooLong | None:
         return too_long(marks, body)
     if status < 500:
         return None
+
     # llama.cpp called it a fault of its own at first, and gateways do so with the refusals of others. A fault that only
     # mentions a context names no two numbers.
-    found = too_long(marks, body)
-    exact = found is not None and found.window is not None and found.prompt is not None
-    return found if exact or "exceed_context" in marks else None
+    stated = too_long(marks, body)
+    is_exact = stated is not None and stated.window is not None and stated.prompt is not None
+    return stated if is_exact or "exceed_context" in marks else None
 
 
 def _for_now(status: int, quoted: str, after: float | None) -> AttemptFailure:
-    return AttemptFailure(
-        ModelUnreachable if status == 408 else ModelOverloaded,
-        f"answers HTTP {status}{quoted}",
-        "it is busy or broken for now, so try again later or choose another one",
-        again="yes" if status in _RESTARTING else "few",
-        after=after,
-        limited=status == 429,
-    )
+    """A refusal that may pass."""
+    kind: type[ModelError] = ModelUnreachable if status == 408 else ModelOverloaded
+    why = f"answers HTTP {status}{quoted}"
+    remedy = "it is busy or broken for now, so try again later or choose another one"
+    again: Again = "yes" if status in _RESTARTING else "few"
+    return AttemptFailure(kind, why, remedy, again=again, after=after, limited=status == 429)
 
 
 def _refused(status: int, quoted: str, model: str) -> AttemptFailure:
+    """A refusal that lasts until a person changes something."""
     if status in (401, 403):
-        why, remedy = f"does not accept the API key (HTTP {status}{quoted})", "check OPENAI_API_KEY"
+        why = f"does not accept the API key (HTTP {status}{quoted})"
+        remedy = "check OPENAI_API_KEY"
     elif status == 404:
         why = f"does not know the model {model!r} or this address (HTTP 404{quoted})"
         remedy = "check IACT_MODEL and OPENAI_BASE_URL"
     else:
-        why, remedy = f"refuses the request (HTTP {status}{quoted})", "check IACT_MODEL and OPENAI_BASE_URL"
+        why = f"refuses the request (HTTP {status}{quoted})"
+        remedy = "check IACT_MODEL and OPENAI_BASE_URL"
     return AttemptFailure(ModelRefused, why, remedy, again="no")
 
 

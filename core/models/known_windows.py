@@ -46,13 +46,16 @@ class KnownWindows:
         """Write down what is believed about one model. Blocks; a file that can't be written costs a warning only."""
         if self._path is None:
             return
+
         key = _key(endpoint, model, configured)
         try:
             with whole_file.locked(self._path):
-                kept = _read(self._path)
-                kept.pop(key, None)
-                kept[key] = self._windows[key]
-                newest = dict(list(kept.items())[-_MOST:])
+                # Read again: another process may have learnt something meanwhile.
+                windows = _read(self._path)
+                windows.pop(key, None)
+                windows[key] = self._windows[key]
+
+                newest = dict(list(windows.items())[-_MOST:])
                 whole_file.replace(self._path, json.dumps(newest, indent=2).encode())
         except OSError as error:
             _LOG.warning("What is known about windows can't be kept in %s: %s.", self._path, error.strerror)
@@ -65,9 +68,9 @@ def _key(endpoint: str, model: str, configured: int) -> str:
 def _read(path: Path) -> dict[str, int]:
     """The windows in a file; none if it is missing or damaged, because they can be learnt again."""
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return {}
-    return {key: window for key, window in found.items() if isinstance(window, int) and window > 0}
+    return {key: window for key, window in content.items() if isinstance(window, int) and window > 0}

@@ -75,12 +75,16 @@ _FAULTS: Final = (HttpRefusal, ErrorChunk, ConnectTimeout, Overlong, OSError, Va
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits on silence, in seconds: to connect, to the first event, between events, after the finish."""
+    """Limits on silence, in seconds."""
 
     connect: float = 10.0
+    """Until there is a connection."""
     first: float = 300.0
+    """Until the first event of a reply."""
     between: float = 60.0
+    """Between two of its events."""
     ending: float = 5.0
+    """Until its end, once it has said how it finished."""
 
 
 class _Failed(Exception):
@@ -89,6 +93,10 @@ class _Failed(Exception):
     def __init__(self, failure: AttemptFailure) -> None:
         super().__init__(failure.why)
         self.failure = failure
+
+
+_Wait = Literal["first", "between", "ending"]
+"""What silence ends: the wait for the first event, for the next one, for the end. Each is a field of `Timeouts`."""
 
 
 @dataclass(slots=True)
@@ -106,16 +114,22 @@ class _Dialect:
         """Adapt to a refusal. Returns False if it is not about the dialect."""
         if not isinstance(refusal, HttpRefusal) or refusal.status not in (400, 422):
             return False
+
         words = failures.message_of(refusal.body)
-        if self.usage_option and ("stream_options" in words or "include_usage" in words):
+        is_about_usage = "stream_options" in words or "include_usage" in words
+        if self.usage_option and is_about_usage:
             self.usage_option = False
-        elif self.limit_name == "max_tokens" and "max_completion_tokens" in words:
+            return True
+
+        if self.limit_name == "max_tokens" and "max_completion_tokens" in words:
             self.limit_name = "max_completion_tokens"
-        elif self.most_reply is None and (most := most_reply(words)):
+            return True
+
+        most = most_reply(words)
+        if self.most_reply is None and most:
             self.most_reply = most
-        else:
-            return False
-        return True
+            return True
+        return False
 
     def limit(self, max_tokens: int) -> int:
         """The limit of a reply that the endpoint accepts."""
@@ -124,21 +138,28 @@ class _Dialect:
 
 @dataclass(slots=True)
 class _Reading:
-    """Turns the chunks of one reply into events. Pure except for its own counters.
-
-    `usage`: as the endpoint reports it. None until then: a consumer that closes early estimates it.
-    """
+    """Turns the chunks of one reply into events. Pure except for its own counters."""
 
     make_calls: Callable[[], CallReader] | None = None
+    """Makes a reader of function calls; None if they are not expected."""
     calls: CallReader | None = None
+    """The reader of function calls; None if they are not expected."""
     usage: Usage | None = None
+    """As the endpoint reports it. None until then: a consumer that closes early estimates it."""
     events: int = 0
+    """How many chunks came."""
     text: list[str] = field(default_factory=list)
+    """The reply so far."""
     reasoning: list[str] = field(default_factory=list)
+    """The reasoning so far."""
     finish: str | None = None
+    """Why the reply ended, in the endpoint's word; None until it has."""
     thoughts: Thoughts = field(default_factory=Thoughts)
+    """Separates the reasoning from the reply."""
     pairs: Pairs = field(default_factory=Pairs)
+    """Joins the surrogate pairs of the reply."""
     thought_pairs: Pairs = field(default_factory=Pairs)
+    """Joins those of the reasoning."""
     told: list[ModelEvent] = field(default_factory=list)
     """The events of the newest chunk; a list, because nested generators cost more than everything else here."""
 
@@ -146,13 +167,15 @@ class _Reading:
         """Take a decoded `chat.completion.chunk`. Raises TypeError or ValueError if it does not have that shape."""
         self.events += 1
         self.told = []
-        said = _fields(chunk)
-        for choice in _list(said.get("choices")):
+        fields = _fields(chunk)
+        for choice in _list(fields.get("choices")):
+            # An endpoint that sends several replies is read as if it had sent the first one only.
             if choice.get("index"):
                 continue
             self.finish = _text(choice.get("finish_reason")) or self.finish
             self._delta(_fields(choice.get("delta")))
-        reported = _reported(said)
+
+        reported = _reported(fields)
         if reported is not None and reported != self.usage:
             self.usage = reported
             self.told.append(UsageReport(reported))
@@ -162,13 +185,16 @@ class _Reading:
         """End the reply; returns the events that were held back."""
         self.told = []
         self._take_all(self.thoughts.end(whole=self.finish != "length"))
-        for text in self.calls.end() if self.calls else ():
-            self._tell(self.pairs.feed(text))
+        if self.calls is not None:
+            for text in self.calls.end():
+                self._tell(self.pairs.feed(text))
+
         self._think(self.thought_pairs.end())
         self._tell(self.pairs.end())
         return self.told
 
     def _delta(self, delta: _Fields) -> None:
+        """Take what a chunk adds: its reasoning first, because a reply follows on reasoning."""
         text = _text(delta.get("content"))
         for name in _REASONING:
             thought = delta.get(name)
@@ -176,8 +202,10 @@ class _Reading:
                 self._take_all(self.thoughts.marked())
                 self._think(self.thought_pairs.feed(thought))
                 break
-        called = _list(delta.get("tool_calls")) if self.calls is not None else ()
-        fragments = [_fragment(call) for call in called]
+
+        # Read before the text is passed on: a chunk that has the wrong form says nothing.
+        calls = _list(delta.get("tool_calls")) if self.calls is not None else ()
+        fragments = [_fragment(call) for call in calls]
         if text:
             self._take_all(self.thoughts.feed(text))
         if fragments:
@@ -186,13 +214,20 @@ class _Reading:
     def _take_all(self, pieces: Iterator[Piece]) -> None:
         for piece in pieces:
             if piece.recast:
-                self.text, self.reasoning, self.pairs, self.thought_pairs = [], [], Pairs(), Pairs()
-                self.calls = self.make_calls() if self.make_calls else None
-                self.told.append(StreamRecast())
+                self._begin_again()
             if piece.thought:
                 self._think(self.thought_pairs.feed(piece.text))
             else:
                 self._say(piece.text, ())
+
+    def _begin_again(self) -> None:
+        """Forget what was read so far: it was not what it was taken for, and comes again."""
+        self.text = []
+        self.reasoning = []
+        self.pairs = Pairs()
+        self.thought_pairs = Pairs()
+        self.calls = self.make_calls() if self.make_calls else None
+        self.told.append(StreamRecast())
 
     def _say(self, text: str, fragments: Sequence[CallFragment]) -> None:
         if self.calls is None:
@@ -234,8 +269,8 @@ def _list(value: object) -> Sequence[_Fields]:
     """A list of objects of a chunk; empty if it is missing. Raises TypeError."""
     if value is not None and not isinstance(value, list):
         raise TypeError("no list where one is due")
-    for one in value or ():
-        if not isinstance(one, dict):
+    for item in value or ():
+        if not isinstance(item, dict):
             raise TypeError("no object where one is due")
     return value or ()
 
@@ -258,63 +293,94 @@ def _count(value: object) -> int:
 
 def _fragment(call: _Fields) -> CallFragment:
     """A piece of a function call; raises as `_Reading.feed`."""
-    function, index = _fields(call.get("function")), call.get("index")
-    parts = (call.get("id"), function.get("name"), function.get("arguments"))
-    return CallFragment(index if isinstance(index, int) else 0, *map(_text, parts))
+    function = _fields(call.get("function"))
+    index = call.get("index")
+    return CallFragment(
+        call=index if isinstance(index, int) else 0,
+        id=_text(call.get("id")),
+        name=_text(function.get("name")),
+        arguments=_text(function.get("arguments")),
+    )
 
 
 def _reported(chunk: _Fields) -> Usage | None:
     """The usage in a chunk: the standard field, or the timings of a llama.cpp server."""
-    if usage := _fields(chunk.get("usage")):
-        known = _fields(usage.get("prompt_tokens_details")).get("cached_tokens")
-        return Usage(
-            _count(usage.get("prompt_tokens")), _count(known), _count(usage.get("completion_tokens"))
-        )
+    usage = _fields(chunk.get("usage"))
+    if usage:
+        details = _fields(usage.get("prompt_tokens_details"))
+        prompt = _count(usage.get("prompt_tokens"))
+        cached = _count(details.get("cached_tokens"))
+        completion = _count(usage.get("completion_tokens"))
+        return Usage(prompt, cached, completion)
+
     timings = chunk.get("timings")
-    if isinstance(timings, dict):  # checking for `Mapping` at each piece takes three calls to say no
-        cached, fresh, written = (timings.get(name) for name in ("cache_n", "prompt_n", "predicted_n"))
-        if isinstance(cached, int) and isinstance(fresh, int) and isinstance(written, int):
-            return Usage(cached + fresh, cached, written)
+    if not isinstance(timings, dict):  # checking for `Mapping` at each piece takes three calls to say no
+        return None
+    reused = timings.get("cache_n")
+    fresh = timings.get("prompt_n")
+    written = timings.get("predicted_n")
+    if isinstance(reused, int) and isinstance(fresh, int) and isinstance(written, int):
+        return Usage(reused + fresh, reused, written)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEndpoint:
+    """Where a model is, and how it is asked."""
+
+    url: str
+    """The address of the API, which usually ends in /v1."""
+    key: str | None
+    """The API key; None or empty if there is none."""
+    extra: Mapping[str, JSON] = field(default_factory=dict)
+    """Further fields for every request, such as a temperature."""
+    direct: bool = False
+    """Whether the proxies of the environment are ignored."""
+    dialect: Literal["text", "tools"] = "text"
+    """ "tools" for a model that insists on function calls, which are then written back as action blocks."""
 
 
 class OpenAIModel:
     """Implements `core.ports.Model` and `core.models.structured.Formed`.
 
-    `extra`: further fields for every request, such as a temperature. `direct`: ignore the proxies of the
-    environment. `dialect`: "tools" for a model that insists on function calls, which are then written back
-    as action blocks. One object serves any number of concurrent streams on one event loop.
+    One object serves any number of concurrent streams on one event loop.
     """
 
     def __init__(
         self,
+        endpoint: ModelEndpoint,
         *,
-        base_url: str,
-        key: str | None,
         profile: ModelProfile,
         clock: Clock,
         rng: random.Random,
         timeouts: Timeouts | None = None,
         retries: Retries | None = None,
-        extra: Mapping[str, JSON] | None = None,
-        direct: bool = False,
-        dialect: Literal["text", "tools"] = "text",
         windows: KnownWindows | None = None,
     ) -> None:
-        """`windows`: what is known about the windows of endpoints. Raises UsageError if `base_url` is not an http or https address."""
-        self._name = failures.endpoint_name(base_url)
+        """`rng`: spreads the waits before another attempt. `windows`: what is known about the windows of endpoints.
+
+        Raises:
+            UsageError: the endpoint's address is not an http or https address.
+        """
+        self._name = failures.endpoint_name(endpoint.url)
+        self._endpoint = endpoint
         self._profile = profile
-        self._key = key or None
         self._clock = clock
         self._rng = rng
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries()
-        self._extra = dict(extra or {})
-        self._tools = dialect == "tools"
+
+        # What the endpoint turns out to be.
         self._dialect = _Dialect()
         self._windows = windows or KnownWindows()
         self._ladder = FormLadder()
-        self._chat = Completions(base_url=base_url, key=key, connect=self._timeouts.connect, direct=direct)
+
+        self._chat = Completions(
+            base_url=endpoint.url,
+            key=endpoint.key,
+            connect=self._timeouts.connect,
+            direct=endpoint.direct,
+        )
 
     @property
     def profile(self) -> ModelProfile:
@@ -338,14 +404,14 @@ class OpenAIModel:
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent]:
         """See `core.ports.Model.stream`. A `StreamRestart` is sent before each wait for another attempt."""
-        if self._tools:
-            return self.stream_with(
-                messages,
-                max_tokens=max_tokens,
-                extra={"tools": [ACT]},
-                calls=partial(ActionWriter, messages),
-            )
-        return self.stream_with(messages, max_tokens=max_tokens, extra={})
+        if self._endpoint.dialect == "text":
+            return self.stream_with(messages, max_tokens=max_tokens, extra={})
+        return self.stream_with(
+            messages,
+            max_tokens=max_tokens,
+            extra={"tools": [ACT]},
+            calls=partial(ActionWriter, messages),
+        )
 
     @property
     def ladder(self) -> FormLadder:
@@ -377,58 +443,67 @@ class OpenAIModel:
     ) -> AsyncGenerator[ModelEvent]:
         """Like `stream`, with request fields for this call only. `calls` makes the reader of function calls, if any
         come."""
-        alive = self._clock.monotonic()
-        attempt, limit, fits = 0, max_tokens, 0
+        last_sign = self._clock.monotonic()
+        attempt = 0
+        limit = max_tokens
+        fits = 0
         while True:
             attempt += 1
             try:
                 async with aclosing(self._attempt(messages, limit, extra, calls)) as events:
                     async for event in events:
                         if isinstance(event, TextDelta | ReasoningDelta):
-                            alive = self._clock.monotonic()
+                            last_sign = self._clock.monotonic()
                         yield event
                 return
             except _Failed as failed:
                 failure = failed.failure
 
+            # What did not fit is no failure of the endpoint: it is asked again at once, and that counts as no attempt.
             if failure.too_long is not None:
                 smaller = self._room(failure.too_long, limit)
                 await self._believe(failure.too_long, fits=smaller is not None)
                 if smaller is not None and fits < _FITS:
-                    limit, fits, attempt = smaller, fits + 1, attempt - 1
+                    limit = smaller
+                    fits += 1
+                    attempt -= 1
                     continue
 
-            elapsed = self._clock.monotonic() - alive
+            elapsed = self._clock.monotonic() - last_sign
             wait = self._retries.wait(failure, attempt=attempt, elapsed=elapsed, rng=self._rng)
             if wait is None:
                 raise failure.error(self._name, attempt)
+
             why = f"The model endpoint {self._name} {failure.why}."
             most = self._retries.limit(failure)
             yield StreamRestart(why, attempt + 1, most, wait, limited=failure.limited)
             await self._clock.sleep(wait)
             yield StreamRetry()
 
-    def _room(self, said: TooLong, limit: int | None) -> int | None:
+    def _room(self, stated: TooLong, limit: int | None) -> int | None:
         """The limit for a reply with which a refused request would fit; None if its messages are too long."""
-        if limit is None or said.window is None or said.prompt is None:
+        if limit is None or stated.window is None or stated.prompt is None:
             return None
-        room = said.window - said.prompt - _SPARE
-        return room if said.window * _LEAST_REPLY <= room < limit else None
+        room = stated.window - stated.prompt - _SPARE
+        return room if stated.window * _LEAST_REPLY <= room < limit else None
 
-    async def _believe(self, said: TooLong, *, fits: bool) -> None:
+    async def _believe(self, stated: TooLong, *, fits: bool) -> None:
         """Lower the window to what the endpoint says that it has.
 
         If it names no number, the window is halved; if it names the one that is believed already, our count of tokens
         is too low, and an eighth less is used. Neither is its word, so neither is kept. `fits`: the messages fit, and
         only the limit of the reply was too high.
         """
-        model, configured = self._profile.name, self._profile.context
+        model = self._profile.name
+        configured = self._profile.context
         believed = self.profile.context
-        if said.window is not None and said.window < believed:
-            self._windows.believe(self._name, model, configured, said.window)
+        if stated.window is not None and stated.window < believed:
+            self._windows.believe(self._name, model, configured, stated.window)
             await asyncio.to_thread(self._windows.keep, self._name, model, configured)
-        elif not fits and believed > LEAST_WINDOW:
-            less = believed // 2 if said.window is None else believed * 7 // 8
+            return
+
+        if not fits and believed > LEAST_WINDOW:
+            less = believed // 2 if stated.window is None else believed * 7 // 8
             self._windows.believe(self._name, model, configured, max(LEAST_WINDOW, less))
 
     async def _attempt(
@@ -439,11 +514,15 @@ class OpenAIModel:
         calls: Callable[[], CallReader] | None,
     ) -> AsyncGenerator[ModelEvent]:
         """One request from beginning to end; raises `_Failed`."""
-        dialect, named = self._dialect, _UNMARKED.search(self._profile.name) is not None
-        thoughts = Thoughts(unmarked=named if dialect.unmarked is None else dialect.unmarked)
-        if dialect.unmarked is None and not named:
+        dialect = self._dialect
+        is_named_so = _UNMARKED.search(self._profile.name) is not None
+        thoughts = Thoughts(unmarked=is_named_so if dialect.unmarked is None else dialect.unmarked)
+        if dialect.unmarked is None and not is_named_so:
             yield StreamUnproven()
-        reading = _Reading(calls, calls() if calls else None, thoughts=thoughts)
+
+        reading = _Reading(calls, thoughts=thoughts)
+        if calls is not None:
+            reading.calls = calls()
         reply = await self._open(messages, max_tokens, extra)
         try:
             while (chunk := await self._next(reply, reading)) is not None:
@@ -454,14 +533,18 @@ class OpenAIModel:
                     yield event
         finally:
             await reply.close()
+
         if reading.finish is None:
             raise _Failed(_unfinished(reading))
         for event in reading.end():
             yield event
+
+        # Reasoning that the limit cut off may have had no mark yet.
         if dialect.unmarked is None and reading.finish != "length":
             dialect.unmarked = False
         if reading.empty:
             raise _Failed(_nothing(reading.finish, thought=bool(reading.reasoning)))
+
         if reading.usage is None:
             written = "".join((*reading.reasoning, *reading.text))
             yield UsageReport(estimated_usage(messages, written))
@@ -471,57 +554,76 @@ class OpenAIModel:
         self, messages: Sequence[ChatMessage], max_tokens: int | None, extra: Mapping[str, JSON]
     ) -> ChunkStream:
         """Send the request and wait for the head of the response."""
-        sent = _wire(messages)
+        wire_messages = _wire(messages)
+
+        # Each round teaches the dialect something that it did not know, so there are only a few.
         while True:
-            fields: dict[str, JSON] = {**self._extra, **extra}
-            if max_tokens is not None:
-                fields[self._dialect.limit_name] = self._dialect.limit(max_tokens)
-            if self._dialect.usage_option:
-                fields["stream_options"] = {"include_usage": True}
-            request: dict[str, JSON] = {
-                "model": self._profile.name,
-                "messages": sent,
-                "stream": True,
-                **fields,
-            }
             try:
-                return await self._chat.open(request, self._timeouts.first)
+                return await self._chat.open(
+                    self._request(wire_messages, max_tokens, extra), self._timeouts.first
+                )
             except _FAULTS as error:
                 if self._dialect.learn(error):
                     continue
                 failure = self._failure(error, "first")
+            # Not inside of `except`: what the SDK raises would be kept as its context, with the request in it.
             raise _Failed(failure)
+
+    def _request(
+        self, wire_messages: list[JSON], max_tokens: int | None, extra: Mapping[str, JSON]
+    ) -> dict[str, JSON]:
+        """The fields of a request, in the endpoint's dialect."""
+        request: dict[str, JSON] = {
+            "model": self._profile.name,
+            "messages": wire_messages,
+            "stream": True,
+            **self._endpoint.extra,
+            **extra,
+        }
+        if max_tokens is not None:
+            request[self._dialect.limit_name] = self._dialect.limit(max_tokens)
+        if self._dialect.usage_option:
+            request["stream_options"] = {"include_usage": True}
+        return request
 
     async def _next(self, reply: ChunkStream, reading: _Reading) -> object | None:
         """The next chunk; None at the end. After the finish was seen, any fault counts as the end."""
-        wait: Literal["first", "between", "ending"]
-        wait = "ending" if reading.finish else "between" if reading.events else "first"
+        wait: _Wait = "first"
+        if reading.finish:
+            wait = "ending"
+        elif reading.events:
+            wait = "between"
+
         try:
             return await reply.next(getattr(self._timeouts, wait))
         except _FAULTS as error:
             if reading.finish:
                 return None
             failure = self._failure(error, wait)
+
         if not reading.empty and failure.again == "yes":
             # An endpoint that breaks off again and again after some text is not one that restarts.
             failure = replace(failure, again="few")
         raise _Failed(failure)
 
-    def _failure(self, error: Exception, wait: Literal["first", "between", "ending"]) -> AttemptFailure:
-        """The failure that one of `_FAULTS` means."""
-        silence = getattr(self._timeouts, wait)
+    def _failure(self, error: Exception, wait: _Wait) -> AttemptFailure:
+        """The failure that one of `_FAULTS` means. `wait`: what was waited for."""
+        # A TimeoutError is an OSError, and two of the last are ValueErrors: the special ones come first.
         match error:
             case HttpRefusal():
                 return self._from_body(error.status, error.body, error.headers)
             case ConnectTimeout():
                 return failures.unreachable(f"can't be reached within {self._timeouts.connect:g} seconds")
             case TimeoutError():
+                seconds = getattr(self._timeouts, wait)
                 when = "" if wait == "first" else " in the middle of a reply"
-                return failures.unreachable(f"stayed silent for {silence:g} seconds{when}", again="few")
+                return failures.unreachable(f"stayed silent for {seconds:g} seconds{when}", again="few")
             case OSError():
                 return _no_connection(error, begun=wait != "first")
             case ErrorChunk():
                 return self._from_body(_status_in(error.body), error.body, {})
+
+            # What was sent is not what the protocol says.
             case Overlong():
                 return failures.garbled(str(error))
             case json.JSONDecodeError():
@@ -532,8 +634,14 @@ class OpenAIModel:
                 return failures.garbled("what it streams has the wrong form")
 
     def _from_body(self, status: int, body: object, headers: Mapping[str, str]) -> AttemptFailure:
+        """The failure that an error of the endpoint means."""
         return failures.from_status(
-            status, body, headers, model=self._profile.name, now=self._clock.now(), secret=self._key
+            status,
+            body,
+            headers,
+            model=self._profile.name,
+            now=self._clock.now(),
+            secret=self._endpoint.key,
         )
 
 
@@ -541,8 +649,9 @@ def _formed(form: Form, name: str, schema: dict[str, JSON]) -> dict[str, JSON]:
     """Request fields that ask for an object."""
     match form:
         case "schema":
-            wanted: dict[str, JSON] = {"name": name, "schema": schema}
-            return {"response_format": {"type": "json_schema", "json_schema": wanted}}
+            named: dict[str, JSON] = {"name": name, "schema": schema}
+            return {"response_format": {"type": "json_schema", "json_schema": named}}
+
         case "function":
             function: dict[str, JSON] = {
                 "name": name,
@@ -551,6 +660,7 @@ def _formed(form: Form, name: str, schema: dict[str, JSON]) -> dict[str, JSON]:
             }
             choice: dict[str, JSON] = {"type": "function", "function": {"name": name}}
             return {"tools": [{"type": "function", "function": function}], "tool_choice": choice}
+
         case "json":
             return {"response_format": {"type": "json_object"}}
         case "text":
@@ -558,14 +668,14 @@ def _formed(form: Form, name: str, schema: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _wire(messages: Sequence[ChatMessage]) -> list[JSON]:
-    return [
-        {"role": message.role, "content": _in_parts(message) if message.parts else message.content}
-        for message in messages
-    ]
+    return [{"role": message.role, "content": _content(message)} for message in messages]
 
 
-def _in_parts(message: ChatMessage) -> JSON:
-    """The content of a message with parts: a list in which each part follows its name."""
+def _content(message: ChatMessage) -> JSON:
+    """The content of a message: a text, or with parts a list in which each part follows its name."""
+    if not message.parts:
+        return message.content
+
     content: list[JSON] = [{"type": "text", "text": message.content}]
     for part in message.parts:
         content += [{"type": "text", "text": f"${part.name}:"}, _part(part)]
@@ -583,6 +693,7 @@ def _part(part: Part) -> JSON:
 
 
 def _events(reading: _Reading, chunk: object) -> Sequence[ModelEvent]:
+    """The events of a chunk; raises `_Failed`, without what was wrong with it."""
     try:
         return reading.feed(chunk)
     except (TypeError, ValueError):
@@ -591,12 +702,15 @@ def _events(reading: _Reading, chunk: object) -> Sequence[ModelEvent]:
 
 
 def _unfinished(reading: _Reading) -> AttemptFailure:
+    """The failure of a stream that ended without saying why."""
     if not reading.events:
         return failures.garbled("it sent no server-sent events")
-    return failures.cut("without a finish reason", again="yes" if reading.empty else "few")
+    again: failures.Again = "yes" if reading.empty else "few"
+    return failures.cut("without a finish reason", again=again)
 
 
 def _nothing(finish: str, *, thought: bool) -> AttemptFailure:
+    """The failure of a reply without text. `thought`: there was reasoning."""
     if finish == "content_filter":
         return replace(failures.empty(), why="withheld the reply (content filter)", again="no")
     if thought:
@@ -607,19 +721,28 @@ def _nothing(finish: str, *, thought: bool) -> AttemptFailure:
 
 
 def _no_connection(error: Exception, *, begun: bool) -> AttemptFailure:
+    """The failure of a connection. `begun`: some of the reply came."""
+    causes = _causes(error)
+    first = causes[-1]
+    reason = failures.words(str(first)) or type(first).__name__
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        return failures.unreachable(f"has no certificate that this machine trusts ({reason})", again="no")
+    if begun:
+        return failures.cut(reason)
+
+    # A name that nobody knows is rarely known a minute later; a server that is being restarted is there again.
+    is_unknown = any(isinstance(cause, socket.gaierror) for cause in causes)
+    return failures.unreachable(f"can't be reached ({reason})", again="few" if is_unknown else "yes")
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """An exception, and those behind it; the first that happened is the last."""
     causes: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in causes:
         causes.append(cause)
         cause = cause.__cause__ or cause.__context__
-    said = failures.words(str(causes[-1])) or type(causes[-1]).__name__
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        return failures.unreachable(f"has no certificate that this machine trusts ({said})", again="no")
-    if begun:
-        return failures.cut(said)
-    # A name that nobody knows is rarely known a minute later; a server that is being restarted is there again.
-    unknown = any(isinstance(cause, socket.gaierror) for cause in causes)
-    return failures.unreachable(f"can't be reached ({said})", again="few" if unknown else "yes")
+    return causes
 
 
 def _status_in(body: object) -> int:

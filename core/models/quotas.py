@@ -52,19 +52,22 @@ class QuotaModel:
     ) -> AsyncGenerator[ModelEvent]:
         prompt = estimate_messages(messages)
         most = self._spending(Usage(prompt, 0, max_tokens or _REPLY))
-        asked = asyncio.ensure_future(_reserve(self._quotas, most))
+        reserving = asyncio.ensure_future(_reserve(self._quotas, most))
         try:
-            await asyncio.wait({asked}, timeout=_SOON)
-            if not asked.done():
+            await asyncio.wait({reserving}, timeout=_SOON)
+            if not reserving.done():
                 why = "Running model calls may use the rest of the quota."
                 yield StreamRestart(why, 0, limited=True)
-                await asyncio.wait({asked})
+                await asyncio.wait({reserving})
                 yield StreamRetry()
         except BaseException:
-            await _give_back(asked)
+            await _withdraw(reserving)
             raise
-        held = asked.result()
-        written, reported, failed = "", None, False
+        reservations = reserving.result()
+
+        written = ""
+        reported: Usage | None = None
+        is_free = False
         try:
             async with aclosing(self._model.stream(messages, max_tokens=max_tokens)) as events:
                 async for event in events:
@@ -75,16 +78,22 @@ class QuotaModel:
                             reported = usage
                     yield event
         except ModelError:
-            failed = not written  # a request that failed before its first word is not paid for
+            # A request that failed before its first word is not paid for.
+            is_free = not written
             raise
         finally:
-            made = reported or (Usage() if failed else Usage(prompt, 0, estimate(written)))
-            await _settle(held, self._spending(made))
+            # Estimated only where it is needed: `estimate` walks through the whole reply.
+            if reported is None:
+                reported = Usage() if is_free else Usage(prompt, 0, estimate(written))
+            await _settle(reservations, self._spending(reported))
 
     def _spending(self, usage: Usage) -> Spending:
+        """What a call with this usage takes from a quota."""
+        tokens = usage.prompt_tokens + usage.completion_tokens
         price = self._model.profile.price
-        counts = usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
-        return Spending(counts[0] + counts[2], price.of(*counts) if price is not None else 0.0)
+        if price is None:
+            return Spending(tokens, 0.0)
+        return Spending(tokens, price.of(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
 
     async def warm(self) -> None:
         await self._model.warm()
@@ -99,26 +108,27 @@ async def _reserve(quotas: Sequence[ModelQuota], most: Spending) -> list[Reserva
     Raises:
         QuotaExceeded: a quota has no room.
     """
-    held: list[Reservation] = []
+    reservations: list[Reservation] = []
     try:
         for quota in quotas:
-            held.append(await quota.reserve(most))  # noqa: PERF401  # what is held so far is given back
+            reservations.append(await quota.reserve(most))  # noqa: PERF401  # those so far are returned
     except BaseException:
-        await _settle(held, Spending())
+        await _settle(reservations, Spending())
         raise
-    return held
+    return reservations
 
 
-async def _settle(held: Sequence[Reservation], used: Spending) -> None:
+async def _settle(reservations: Sequence[Reservation], used: Spending) -> None:
     """Report the usage even if the call is cancelled."""
-    await asyncio.shield(asyncio.gather(*(one.settle(used) for one in held)))
+    settling = (reservation.settle(used) for reservation in reservations)
+    await asyncio.shield(asyncio.gather(*settling))
 
 
-async def _give_back(asked: asyncio.Future[list[Reservation]]) -> None:
+async def _withdraw(reserving: asyncio.Future[list[Reservation]]) -> None:
     """Release a reservation that is no longer wanted."""
-    asked.cancel()
+    reserving.cancel()
     try:
-        held = await asked
+        reservations = await reserving
     except (asyncio.CancelledError, QuotaExceeded):
         return
-    await _settle(held, Spending())
+    await _settle(reservations, Spending())

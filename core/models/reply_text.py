@@ -33,24 +33,28 @@ class Pairs:
         """Take the next piece; returns the text that is now certain."""
         if text.isascii() and not self._half:
             return text
+
         text = self._half + text
-        found = _HIGH.search(text)
-        self._half = found.group() if found else ""
+        half = _HIGH.search(text)
+        self._half = half.group() if half else ""
         return paired(text[: len(text) - len(self._half)])
 
     def end(self) -> str:
         """End the text; returns what was held back."""
-        half, self._half = self._half, ""
+        half = self._half
+        self._half = ""
         return paired(half)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a reply, or of the reasoning before it. `recast`: everything before is void, and is sent again."""
+    """A piece of a reply, or of the reasoning before it."""
 
     text: str
     thought: bool
+    """Whether it is reasoning."""
     recast: bool = False
+    """Whether everything before is void, and is sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +120,10 @@ def _pattern(marks: Iterable[str]) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A kind of reasoning, by what ends it. `opens`: what begins it once more inside itself; empty if nothing does."""
+    """A kind of reasoning, by what ends it."""
 
     opens: str
+    """What begins it once more inside itself; empty if nothing does."""
     inside: tuple[str, ...]
     """What opens and what closes it, in lower case."""
     pattern: re.Pattern[str]
@@ -188,21 +193,30 @@ class Thoughts:
 
     def __init__(self, *, unmarked: bool = False) -> None:
         self.closed_alone = False
+
+        # Where the text is.
         self._place: _Place = "thought" if unmarked else "before"
-        self._unmarked = unmarked
         self._held = ""
+        """The text that came and is not passed on yet, because it may contain a mark."""
         self._ended = False
+        """Whether all text came."""
+
+        # The reasoning that is read now.
+        self._unmarked = unmarked
+        """Whether it is only expected to be reasoning, because nothing marked its beginning."""
         self._draft = _UNMARKED
-        """The reasoning that is read now."""
         self._depth = 1
         """How often it was begun and not ended."""
         self._behind = ""
         """Its last character so far."""
         self._fresh = True
         """Whether only blanks followed since it began, or began once more."""
+
+        # The reply as a whole.
         self._marked = False
         """Whether reasoning is marked in this reply, so that its beginning can't have been reasoning without a mark."""
         self._harmony = False
+        """Whether it is in the harmony format."""
         self._calls = False
         """Whether the message of the harmony format that is read now is a function call."""
         self._said: list[str] = []
@@ -240,28 +254,35 @@ class Thoughts:
         if self._place == "thought" and not self._unmarked:
             yield from self._thought()
 
-        held, self._held = self._held, ""
-        if self._unmarked and whole and (self._said or held):
+        rest = self._held
+        self._held = ""
+        was_the_reply = self._unmarked and whole
+        if was_the_reply and (self._said or rest):
             yield Piece("", False, recast=True)
-            yield Piece("".join(self._said) + held, False)
-        elif held:
-            yield Piece(held, self._place in ("thought", "header"))
+            yield Piece("".join(self._said) + rest, False)
+        elif rest:
+            yield Piece(rest, self._place in ("thought", "header"))
+
         if whole:
             yield from self._end_call()
 
     def marked(self) -> Iterator[Piece]:
         """Note that the endpoint marks reasoning itself, so that the text's beginning is not taken for it."""
-        if self._unmarked:
-            text = "".join(self._said) + self._held
-            self._held = ""
-            self._said = []
-            self._place = "before"
-            if text:
-                self._place = "reply"
-                yield Piece("", False, recast=True)
-                yield from self._say(text)
+        was_expected = self._unmarked
         self._unmarked = False
         self._marked = True
+        if not was_expected:
+            return
+
+        # What was taken for reasoning so far is the reply.
+        text = "".join(self._said) + self._held
+        self._held = ""
+        self._said = []
+        self._place = "before"
+        if text:
+            self._place = "reply"
+            yield Piece("", False, recast=True)
+            yield from self._say(text)
 
     # --- before a reply, and between its parts ----------------------------------------------------
 
@@ -303,8 +324,9 @@ class Thoughts:
         """Continue the reply up to the next mark that counts. Returns whether there is more to search."""
         if not _SIGN.search(self._held):
             # The fences take it when the first sign comes.
-            held, self._held = self._held, ""
-            yield from self._say(held)
+            text = self._held
+            self._held = ""
+            yield from self._say(text)
             return False
 
         for piece in self._said[self._read :]:
@@ -318,6 +340,7 @@ class Thoughts:
                 yield from self._until(mark)
                 return True
 
+        # The end may be the beginning of a mark; the next piece tells.
         upto = len(self._held) - _unfinished(self._held, _WORDS)
         self._fences.take(self._held[seen:upto])
         yield from self._say(self._held[:upto])
@@ -329,7 +352,11 @@ class Thoughts:
         """Whether a mark that stands here in the reply is one, and not quoted."""
         if self._harmony and word in _CHANNEL.inside:
             return self._fences.outside
-        if word in _ENDS or (word in _CLOSINGS and self._marked):
+
+        # Nothing is open that these could end.
+        if word in _ENDS:
+            return False
+        if word in _CLOSINGS and self._marked:
             return False
         return self._fences.begins_line
 
@@ -387,11 +414,16 @@ class Thoughts:
 
         at = 0
         while (mark := self._draft.pattern.search(self._held, at)) is not None:
-            quote = self._held[mark.start() - 1] if mark.start() else self._behind
-            if quote in _QUOTES and mark.end() == len(self._held) and not self._ended:
-                yield from self._think_on(mark.start())  # the next character tells whether it is quoted
+            before = self._held[mark.start() - 1] if mark.start() else self._behind
+            after = self._held[mark.end() : mark.end() + 1]
+
+            # Between two of the same quotes it is quoted: only the next character tells. Before nothing it waits, too.
+            is_last = not after and not self._ended
+            if before in _QUOTES and is_last:
+                yield from self._think_on(mark.start())
                 return False
-            if quote and quote in _QUOTES and self._held[mark.end() : mark.end() + 1] == quote:
+            is_quoted = bool(before) and before in _QUOTES and after == before
+            if is_quoted:
                 at = mark.end()
                 continue
 
@@ -428,8 +460,10 @@ class Thoughts:
             return
 
         self._behind = thought[-1]
-        begun_again = bool(self._draft.opens) and thought.lower().endswith(self._draft.opens)
-        self._fresh = begun_again or (self._fresh and not thought.strip())
+        has_begun_again = bool(self._draft.opens) and thought.lower().endswith(self._draft.opens)
+        stays_fresh = self._fresh and not thought.strip()
+        self._fresh = has_begun_again or stays_fresh
+
         if self._unmarked:
             self._said.append(thought)
         yield Piece(thought, True)
@@ -441,6 +475,8 @@ class Thoughts:
             self._said = []
         self._unmarked = False
         self._marked = True
+
+        # A header's mark is a part of it, and stays.
         if mark.lower() in _HEADS:
             self._place = "header"
             return
@@ -453,28 +489,29 @@ class Thoughts:
         """Read the header of a message. Returns whether there is more to search."""
         header, content, rest = self._held.partition(_CONTENT)
         if not content:
-            if len(self._held) > _HEADER:
-                self._held = self._held.partition("|>")[2]
-                self._think(_CHANNEL)
-                return True
-            return False
+            if len(self._held) <= _HEADER:
+                return False
+            self._held = self._held.partition("|>")[2]
+            self._think(_CHANNEL)
+            return True
 
         self._held = rest
         channel = [*_CHANNEL_NAME.findall(header), "final"][0]
         role = [*_ROLE.findall(header), "assistant"][0]
-        said = role in ("", "assistant") and channel in _SAID_IN
-        if not said:
+        is_said = role in ("", "assistant") and channel in _SAID_IN
+        if not is_said:
             self._think(_CHANNEL)
             return True
 
         self._place = "before"
         if self._said and not self._said[-1].endswith("\n"):
             yield from self._say("\n\n")  # a block of this message must begin on a line of its own
-        called = _RECIPIENT.search(header)
-        if called is not None:
+
+        recipient = _RECIPIENT.search(header)
+        if recipient is not None:
             self._calls = True
             self._place = "reply"
-            name = json.dumps(called[1])
+            name = json.dumps(recipient[1])
             yield from self._say(f'<tool_call>\n{{"name": {name}, "arguments": ')
         return True
 

@@ -23,19 +23,23 @@ _HOST: Final = re.compile(r"[0-9A-Za-z._:-]+")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where connections lead. `host`: a name or an address, without brackets."""
+    """Where connections lead."""
 
     secure: bool
+    """Whether over TLS."""
     host: str
+    """A name or an address, without brackets."""
     port: int
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where requests go: over connections to `origin`, for `path`. `named`: the value of the Host header."""
+    """Where requests go."""
 
     origin: Origin
+    """Over connections to here."""
     named: str
+    """The value of the Host header."""
     path: str
 
 
@@ -43,18 +47,24 @@ def destination_of(url: str) -> Destination | None:
     """The parts of an address in ASCII; None if it has other parts, such as a user, or can't be parsed."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host = parts.hostname
+        port = parts.port
     except ValueError:
         return None
+
     usual = _PORTS.get(parts.scheme)
-    if usual is None or host is None or not _HOST.fullmatch(host) or not _PATH.fullmatch(parts.path):
+    if usual is None or host is None:
+        return None
+    if not _HOST.fullmatch(host) or not _PATH.fullmatch(parts.path):
         return None
     if "@" in parts.netloc or parts.query or parts.fragment:
         return None
+
     named = f"[{host}]" if ":" in host else host
     if port is not None and port != usual:
         named = f"{named}:{port}"
-    return Destination(Origin(parts.scheme == "https", host, port or usual), named, parts.path)
+    origin = Origin(parts.scheme == "https", host, port or usual)
+    return Destination(origin, named, parts.path)
 
 
 def head(destination: Destination, headers: Mapping[str, str]) -> bytes | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from iact.core.errors import ModelError, UsageError
@@ -50,7 +50,8 @@ class Models:
         `quotas`: additional quotas for the borrower.
         """
         lent = Models(self._models, quotas=(*self._quotas, *quotas))
-        lent._models, lent._lent = self._models, True
+        lent._models = self._models  # the same object, which `replace` changes
+        lent._lent = True
         return lent
 
     @property
@@ -64,7 +65,9 @@ class Models:
 
     def replace(self, others: Models) -> None:
         """Use other models for the roles; views use them after `renew`. The old models keep working until `close`."""
-        self._retired += [one for one in self._models.values() if one not in others._models.values()]
+        staying = others._models.values()
+        self._retired += [model for model in self._models.values() if model not in staying]
+
         new = dict(others._models)
         self._models.clear()  # in place, because they may be lent
         self._models.update(new)
@@ -91,13 +94,17 @@ class Models:
 
     async def warm(self) -> None:
         """Get every model ready; failures are reported by the first call."""
-        for model in {id(model): model for model in self._models.values()}.values():
+        for model in _each_once(self._models.values()):
             with contextlib.suppress(ModelError):
                 await model.warm()
 
     async def close(self) -> None:
         if self._lent:
             return
-        every = (*self._models.values(), *self._retired)
-        for model in {id(model): model for model in every}.values():
+        for model in _each_once((*self._models.values(), *self._retired)):
             await model.close()
+
+
+def _each_once(models: Iterable[Model]) -> Iterable[Model]:
+    """The models without repetitions: one may play several roles, and need not be hashable."""
+    return {id(model): model for model in models}.values()

@@ -24,10 +24,14 @@ class EventReader:
         self.overlong = False
         """Whether an event exceeded the limit; nothing more is read then."""
         self._longest = longest
-        self._line = bytearray()  # the newest line, as far as it has arrived
-        self._data: list[bytes] = []  # of the current event
-        self._size = 0  # of its lines with data
-        self._returned = False  # the last piece ended in CR, so a LF that follows ends the same line
+        self._line = bytearray()
+        """The newest line, as far as it has arrived."""
+        self._data: list[bytes] = []
+        """The data of the current event, by line."""
+        self._size = 0
+        """The bytes of its lines with data."""
+        self._returned = False
+        """Whether the last piece ended in CR, so that a LF that follows ends the same line."""
 
     def feed(self, piece: bytes) -> Sequence[bytes]:
         """Take the next bytes; returns the data of the events that they complete."""
@@ -36,10 +40,12 @@ class EventReader:
             piece = piece.removeprefix(b"\n")
         if self.overlong or not piece:
             return ()
+
         if b"\n" not in piece and b"\r" not in piece:
             self._line += piece
             self.overlong = self._size + len(self._line) > self._longest
             return ()
+
         self._returned = piece.endswith(b"\r")
         if self._line:
             piece = bytes(self._line) + piece
@@ -47,11 +53,13 @@ class EventReader:
         lines = piece.splitlines()  # for bytes, these are the standard's three line ends and no others
         if not piece.endswith(_ENDS):
             self._line += lines.pop()
+
         events = self._events(lines)
         self.overlong = self.overlong or self._size + len(self._line) > self._longest
         return events
 
     def _events(self, lines: Sequence[bytes]) -> list[bytes]:
+        """The data of the events that these lines end. An empty line ends one."""
         events = []
         for line in lines:
             if not line:
@@ -60,9 +68,11 @@ class EventReader:
                     self._data = []
                 self._size = 0
                 continue
+
             if self._size + len(line) > self._longest:
                 self.overlong = True
                 break
+
             name, _, value = line.partition(b":")
             if name == b"data":
                 self._size += len(line)

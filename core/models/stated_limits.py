@@ -233,9 +233,10 @@ def too_long(text: str, body: object = None) -> TooLong | None:
         if match is None:
             continue
 
-        found = match.groupdict()
-        window = _number(found.get("window")) or _field(body, "n_ctx")
-        prompt = _number(found.get("prompt")) or _field(body, "n_prompt_tokens")
+        numbers = match.groupdict()
+        window = _number(numbers.get("window")) or _field(body, "n_ctx")
+        prompt = _number(numbers.get("prompt")) or _field(body, "n_prompt_tokens")
+
         if window is not None and window < LEAST_WINDOW:
             window = None
         return TooLong(window, prompt)

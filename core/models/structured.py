@@ -9,6 +9,7 @@ tried again at an endpoint that refuses it but serves a later one, or whose repl
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -98,11 +99,13 @@ class Formed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Structured(Generic[T]):
-    """A verdict. `step`: which of the three steps served; `usage`: of all requests that it took."""
+    """A verdict."""
 
     value: T
     step: Step
+    """Which of the three steps served."""
     usage: Usage
+    """Of all requests that it took."""
 
 
 async def structured(
@@ -126,10 +129,11 @@ async def structured(
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """A reply. `cut`: the length limit ended it."""
+    """A reply."""
 
     text: str
     cut: bool
+    """Whether the length limit ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +166,12 @@ class _Asking(Generic[T]):
     async def run(self) -> Structured[T]:
         ladder = self._model.ladder if isinstance(self._model, Formed) else FormLadder.plain()
         refused: list[Form] = []
-        answered = False
+        has_answered = False
         for form in ladder.forms():
-            if form == "function" and answered:
-                continue  # it replaces a schema that was refused, not one that did not help
+            # It replaces a schema that was refused, not one that did not help.
+            if form == "function" and has_answered:
+                continue
+
             try:
                 reply = await self._ask(form, self._messages)
             except ContextTooLong:
@@ -176,11 +182,15 @@ class _Asking(Generic[T]):
                 if isinstance(error, ModelRefused):
                     refused.append(form)
                 continue
-            answered = True
-            while refused:  # the form was the reason for the refusal, because another form is served
+
+            # The forms were the reason for the refusals, because another form is served.
+            has_answered = True
+            while refused:
                 ladder.refused(refused.pop())
+
             value = self._read(reply)
-            ladder.served(form, fits=not isinstance(value, _Wrong))
+            fits = not isinstance(value, _Wrong)
+            ladder.served(form, fits=fits)
             if not isinstance(value, _Wrong):
                 return Structured(value, _STEPS[form], self._usage)
             if form == "text":
@@ -189,16 +199,17 @@ class _Asking(Generic[T]):
 
     async def _once_more(self, reply: _Reply, wrong: _Wrong) -> Structured[T]:
         """The corrective retry at the last step."""
-        said = reply.text if len(reply.text) <= _REPEATED else reply.text[: _REPEATED - 1] + "…"
-        told = (
+        earlier = reply.text if len(reply.text) <= _REPEATED else reply.text[: _REPEATED - 1] + "…"
+        request = (
             f"This can't be used, because {wrong.what}. Answer again, with nothing but the whole JSON object."
         )
-        again = await self._ask(
-            "text", [*self._messages, ChatMessage("assistant", said), ChatMessage("user", told)]
-        )
+        dialogue = [ChatMessage("assistant", earlier), ChatMessage("user", request)]
+        again = await self._ask("text", [*self._messages, *dialogue])
+
         value = self._read(again)
         if not isinstance(value, _Wrong):
             return Structured(value, "text", self._usage)
+
         raise StructuredFailed(
             f"The model {self._model.profile.name} returned no usable {self._shape.__name__}, because "
             f"{value.what}; choose a model that can write JSON, or allow it more tokens.",
@@ -209,7 +220,8 @@ class _Asking(Generic[T]):
 
     async def _ask(self, form: Form, messages: Sequence[ChatMessage]) -> _Reply:
         """One request; its usage is counted even if it fails."""
-        text, cut = "", False
+        text = ""
+        cut = False
         usage: Usage | None = None
         try:
             async with aclosing(self._stream(form, messages)) as events:
@@ -238,22 +250,21 @@ class _Asking(Generic[T]):
     def _stream(self, form: Form, messages: Sequence[ChatMessage]) -> AsyncGenerator[ModelEvent]:
         if not isinstance(self._model, Formed):
             return self._model.stream(messages, max_tokens=self._max_tokens)
+
+        name = _name(self._shape)
         return self._model.stream_formed(
-            messages,
-            form=form,
-            name=_name(self._shape),
-            schema=self._schema,
-            max_tokens=self._max_tokens,
+            messages, form=form, name=name, schema=self._schema, max_tokens=self._max_tokens
         )
 
     def _read(self, reply: _Reply) -> T | _Wrong:
         """The first object in the reply that fits, or what is wrong with the first one that does not."""
         first = ""
-        for found in objects(reply.text):
+        for fields in objects(reply.text):
             try:
-                return self._shape.model_validate(found)
+                return self._shape.model_validate(fields)
             except ValidationError as error:
                 first = first or "; ".join(_sentences(error))
+
         if first:
             return _Wrong(first)
         if reply.cut:
@@ -264,11 +275,12 @@ class _Asking(Generic[T]):
 def _instructed(messages: Sequence[ChatMessage], schema: dict[str, JSON]) -> list[ChatMessage]:
     """`messages` with the form of the answer appended to the user's last one."""
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-    wanted = f"Answer with one JSON object that fits this JSON Schema, and nothing else:\n{text}"
+    instruction = f"Answer with one JSON object that fits this JSON Schema, and nothing else:\n{text}"
+
     *before, last = messages or [ChatMessage("user", "")]
     if last.role != "user":
-        return [*before, last, ChatMessage("user", wanted)]
-    return [*before, replace(last, content=f"{last.content}\n\n{wanted}".lstrip())]
+        return [*before, last, ChatMessage("user", instruction)]
+    return [*before, replace(last, content=f"{last.content}\n\n{instruction}".lstrip())]
 
 
 def schema_of(shape: type[BaseModel]) -> dict[str, JSON]:
@@ -279,42 +291,45 @@ def schema_of(shape: type[BaseModel]) -> dict[str, JSON]:
 def _untitled(schema: dict[str, JSON]) -> dict[str, JSON]:
     """A schema without the titles that pydantic derives from names: they say nothing, and every question pays for
     them."""
-    found: dict[str, JSON] = {}
+    untitled: dict[str, JSON] = {}
     for name, rule in schema.items():
         if name == "title" and isinstance(rule, str):
             continue
+
+        # The names in these are the shape's own: one of its fields may be called "title".
         if name in ("properties", "$defs") and isinstance(rule, dict):
-            found[name] = {
-                one: _untitled(inner) if isinstance(inner, dict) else inner for one, inner in rule.items()
-            }
-        elif isinstance(rule, dict):
-            found[name] = _untitled(rule)
+            untitled[name] = {field_name: _untitled_rule(inner) for field_name, inner in rule.items()}
         elif isinstance(rule, list):
-            found[name] = [_untitled(one) if isinstance(one, dict) else one for one in rule]
+            untitled[name] = [_untitled_rule(inner) for inner in rule]
         else:
-            found[name] = rule
-    return found
+            untitled[name] = _untitled_rule(rule)
+    return untitled
+
+
+def _untitled_rule(rule: JSON) -> JSON:
+    return _untitled(rule) if isinstance(rule, dict) else rule
 
 
 def _name(shape: type[BaseModel]) -> str:
-    return "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in shape.__name__)[:64]
+    """A shape's name, in the signs and the length that endpoints allow."""
+    return re.sub(r"[^A-Za-z0-9]", "_", shape.__name__)[:64]
 
 
 def _sentences(error: ValidationError) -> Iterator[str]:
     """What is wrong with the first few fields."""
-    listed = error.errors(include_url=False, include_context=False, include_input=False)
-    for one in listed[:_NAMED]:
-        place = ".".join(str(part) for part in one["loc"])[:100] or "the object"
-        yield f"`{place}`: {one['msg'][:200]}"
-    if len(listed) > _NAMED:
-        yield f"and {len(listed) - _NAMED} more"
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    for fault in faults[:_NAMED]:
+        place = ".".join(str(part) for part in fault["loc"])[:100] or "the object"
+        yield f"`{place}`: {fault['msg'][:200]}"
+    if len(faults) > _NAMED:
+        yield f"and {len(faults) - _NAMED} more"
 
 
-def _added(one: Usage, other: Usage) -> Usage:
+def _added(usage: Usage, more: Usage) -> Usage:
     return replace(
-        one,
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        cached_tokens=one.cached_tokens + other.cached_tokens,
-        completion_tokens=one.completion_tokens + other.completion_tokens,
-        estimated=one.estimated or other.estimated,
+        usage,
+        prompt_tokens=usage.prompt_tokens + more.prompt_tokens,
+        cached_tokens=usage.cached_tokens + more.cached_tokens,
+        completion_tokens=usage.completion_tokens + more.completion_tokens,
+        estimated=usage.estimated or more.estimated,
     )

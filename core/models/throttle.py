@@ -41,15 +41,17 @@ class ThrottledModel:
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent]:
-        held = self._throttle.enter()
-        if held is not None:
+        wait = self._throttle.enter()
+        if wait is not None:
             try:
-                yield held
-                await self._throttle.clock.sleep(held.seconds)
-            except BaseException:  # stopped while it waited: the next in line need not wait for it
+                yield wait
+                await self._throttle.clock.sleep(wait.seconds)
+            except BaseException:
+                # Stopped while it waited: the next in line need not wait for it.
                 self._throttle.leave()
                 raise
             yield StreamRetry()
+
         async with aclosing(self._model.stream(messages, max_tokens=max_tokens)) as events:
             async for event in events:
                 yield event

@@ -58,20 +58,24 @@ class HttpConnection(asyncio.Protocol):
         self._pool = pool
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._parser = httptools.HttpResponseParser(self)
+        self._state: Literal["idle", "asked", "answering", "whole", "unread", "failed"] = "idle"
+        self._waiter: asyncio.Future[None] | None = None
+        """Set when something changes, while a caller waits for that."""
+        self._timer: asyncio.TimerHandle | None = None
+        """Closes a connection that is kept, or whose response is left unread."""
+
         # Parse as h11 does, and so the SDK. Two interpretations of one response do no harm here: there is only one
         # response at a time, and a connection that receives more is closed.
+        self._parser = httptools.HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(
             lenient_chunked_length=True,
             lenient_optional_cr_before_lf=True,
             lenient_spaces_after_chunk_size=True,
         )
-        self._waiter: asyncio.Future[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._state: Literal["idle", "asked", "answering", "whole", "unread", "failed"] = "idle"
         self._reset()
 
     def _reset(self) -> None:
+        """Forget the last response."""
         self.status = 0
         self.headers: dict[str, str] = {}
         self.answered = False
@@ -79,14 +83,28 @@ class HttpConnection(asyncio.Protocol):
         self.received = 0
         """Bytes of the body received so far."""
         self._fault: BrokenOff | None = None
+        """Why the response is not complete, if it failed."""
+
+        # The part of the body that nobody has taken.
         self._pieces: list[bytes] = []
         self._ahead = 0
+        """Its bytes."""
         self._paused = False
+        """Whether reading from the network is paused because of them."""
+
+        # What bounds everything else.
         self._around = 0
+        """Bytes since the last piece of the body."""
         self._named = 0
+        """Bytes of headers and trailers."""
+
+        # How the response is framed.
         self._interim = False
+        """Whether this is one that precedes the response."""
         self._to_the_end = False
+        """Whether the body ends with the connection."""
         self._keeps = False
+        """Whether another request may follow over this connection."""
 
     # --- for callers ----------------------------------------------------------------------------------
 
@@ -132,8 +150,10 @@ class HttpConnection(asyncio.Protocol):
             if self._fault is not None:
                 raise self._fault
             return b""
+
         taken = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces, self._ahead = [], 0
+        self._pieces = []
+        self._ahead = 0
         self._resume()
         return taken
 
@@ -141,12 +161,16 @@ class HttpConnection(asyncio.Protocol):
         """Stop reading this response; the connection is kept if that costs little."""
         if self._state == "whole":
             self._rest()
-        elif self._state == "answering" and self._keeps:
-            self._state, self._pieces, self._ahead = "unread", [], 0
-            self._start_timer(_REST_SECONDS)
-            self._resume()
-        else:
+            return
+        if self._state != "answering" or not self._keeps:
             self.close()
+            return
+
+        self._state = "unread"
+        self._pieces = []
+        self._ahead = 0
+        self._start_timer(_REST_SECONDS)
+        self._resume()
 
     def close(self) -> None:
         """Close the connection at once."""
@@ -155,9 +179,12 @@ class HttpConnection(asyncio.Protocol):
         self._lose("the connection was closed")
 
     async def _change(self, until: float) -> None:
+        """Wait for any change."""
         if self._loop.time() >= until:  # data keeps coming, but not what is waited for
             raise TimeoutError
-        self._waiter = waiter = self._loop.create_future()
+
+        waiter = self._loop.create_future()
+        self._waiter = waiter
         timer = self._loop.call_at(until, _expire, waiter)
         try:
             await waiter
@@ -166,7 +193,9 @@ class HttpConnection(asyncio.Protocol):
             self._waiter = None
 
     def _rest(self) -> None:
-        self._state, self._pieces = "idle", []
+        """Be ready for the next request, if the connection can be kept."""
+        self._state = "idle"
+        self._pieces = []
         if self._keeps and self._transport is not None and self._pool.keep(self):
             self._start_timer(_KEPT_SECONDS)
         else:
@@ -194,9 +223,10 @@ class HttpConnection(asyncio.Protocol):
         self._pool.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        if not self._asked():
+        if not self._expects_data():
             self.close()
             return
+
         self.answered = True
         self._around += len(data)
         try:
@@ -206,23 +236,31 @@ class HttpConnection(asyncio.Protocol):
             return
         if self._around > _AROUND or self._named > _AROUND:
             self._spoil(f"it sends more than {_AROUND // 1024} kB around what it has to say")
-        elif (self._state == "unread" and self._ahead > _REST) or not (self._asked() or self._keeps):
+            return
+
+        # The parser has called back: the state may be another one than before.
+        is_costly_rest = self._state == "unread" and self._ahead > _REST
+        is_over_for_good = not self._expects_data() and not self._keeps
+        if is_costly_rest or is_over_for_good:
             self.close()
         elif self._ahead > _AHEAD and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
         self._wake()
 
-    def _asked(self) -> bool:
+    def _expects_data(self) -> bool:
         """Whether data may arrive now."""
         return self._state in ("asked", "answering", "unread")
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
         self._pool.closed(self)
-        if error is None and self._state == "answering" and self._to_the_end:
+
+        ends_the_body = error is None and self._state == "answering" and self._to_the_end
+        if ends_the_body:
             self._state = "whole"
-        self._lose(str(error) if error is not None else self._unended())
+        why = self._unended() if error is None else str(error)
+        self._lose(why)
 
     def _unended(self) -> str:
         """What is missing when a connection ends here, in the words of the SDK's transport."""
@@ -230,12 +268,11 @@ class HttpConnection(asyncio.Protocol):
             return "Server disconnected without sending a response"
         if not self.status:
             return "peer closed connection without sending a complete head"
+
         length = self.headers.get("content-length")
-        missing = (
-            "incomplete chunked read"
-            if length is None
-            else f"received {self.received} bytes, expected {length}"
-        )
+        missing = "incomplete chunked read"
+        if length is not None:
+            missing = f"received {self.received} bytes, expected {length}"
         return f"peer closed connection without sending complete message body ({missing})"
 
     def _spoil(self, why: str) -> None:
@@ -244,6 +281,7 @@ class HttpConnection(asyncio.Protocol):
         self.close()
 
     def _lose(self, why: str) -> None:
+        """Give the connection up, and with it a response that is not complete."""
         self._stop_timer()
         self._pool.forget(self)
         self._fail(why)
@@ -252,7 +290,8 @@ class HttpConnection(asyncio.Protocol):
 
     def _fail(self, why: str) -> None:
         if self._state in ("asked", "answering"):
-            self._state, self._fault = "failed", BrokenOff(why)
+            self._state = "failed"
+            self._fault = BrokenOff(why)
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -268,21 +307,25 @@ class HttpConnection(asyncio.Protocol):
         self._named += len(name) + len(value)
         if self._state != "asked" or self._named > _AROUND:  # a trailer; or far too much
             return
-        key, said = name.decode("latin-1").lower(), value.decode("latin-1")
-        self.headers[key] = f"{self.headers[key]}, {said}" if key in self.headers else said
+
+        key = name.decode("latin-1").lower()
+        text = value.decode("latin-1")
+        self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
 
     def on_headers_complete(self) -> None:
         if self._state != "asked":
             return
+
         status = self._parser.get_status_code()
         if 100 <= status < 200 and status != 101:  # RFC 9110, 15.2: the response comes after it
             self._interim = True
             return
+
         self.status = status
         self._state = "answering"
         self._keeps = self._parser.should_keep_alive()
-        chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
-        self._to_the_end = not chunked and "content-length" not in self.headers
+        is_chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
+        self._to_the_end = not is_chunked and "content-length" not in self.headers
 
     def on_body(self, piece: bytes) -> None:
         self._around = 0
@@ -293,7 +336,8 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._interim:
-            self._interim, self.headers = False, {}
+            self._interim = False
+            self.headers = {}
         elif self._state == "unread":
             self._rest()
         elif self._state == "answering":
@@ -329,11 +373,13 @@ class HttpPool:
             ConnectTimeout: no connection was established in time.
             TimeoutError: no head arrived in time.
         """
+        # A timeout costs more than the place does, and there nearly always is one.
         if self._places.locked():
             async with asyncio.timeout_at(until):
                 await self._places.acquire()
         else:
             await self._places.acquire()
+
         connection: HttpConnection | None = None
         try:
             if self._idle:
@@ -346,6 +392,7 @@ class HttpPool:
                         raise
                 else:
                     return connection
+
             connection = await self._connected(until)
             connection.send(request)
             request = b""  # a waiting agent need not hold everything that it sent
@@ -375,9 +422,12 @@ class HttpPool:
             await self._empty
 
     async def _connected(self, until: float) -> HttpConnection:
+        """A new connection; raises as `ask`."""
         loop = asyncio.get_running_loop()
         host = self._origin.host
-        numbers = ":" in host or host.replace(".", "").isdigit()
+        is_number = ":" in host or host.replace(".", "").isdigit()
+        next_address = None if is_number else _NEXT_ADDRESS_SECONDS
+
         try:
             async with asyncio.timeout_at(min(until, loop.time() + self._connect)):
                 _, connection = await loop.create_connection(
@@ -385,7 +435,7 @@ class HttpPool:
                     host,
                     self._origin.port,
                     ssl=self._secure,
-                    happy_eyeballs_delay=None if numbers else _NEXT_ADDRESS_SECONDS,
+                    happy_eyeballs_delay=next_address,
                 )
         except TimeoutError:
             if loop.time() >= until:

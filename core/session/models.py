@@ -23,7 +23,7 @@ from iact.core.models.roles import FAST, SMART
 from iact.core.models.roles import Models as Models
 from iact.core.models.structured import structured
 from iact.core.models.throttle import Throttle, ThrottledModel
-from iact.core.ports import ChatMessage, Clock, Medium, Model, ModelProfile, Price, TextDelta
+from iact.core.ports import JSON, ChatMessage, Clock, Medium, Model, ModelProfile, Price, TextDelta
 from iact.core.rates import Rate
 from iact.core.records.control import SetModels
 from iact.core.records.dialogue import Reply, Turn
@@ -144,18 +144,18 @@ def _role_model(one: RoleModel, clock: Clock, at: _Throttles, known: KnownWindow
 
 
 def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles, known: KnownWindows) -> Model:
-    from iact.core.models.openai import OpenAIModel
+    from iact.core.models.openai import ModelEndpoint, OpenAIModel
 
+    extra: dict[str, JSON] = {}
+    if endpoint.temperature is not None:
+        extra["temperature"] = endpoint.temperature
     model = OpenAIModel(
-        base_url=endpoint.url,
-        key=endpoint.key,
+        ModelEndpoint(endpoint.url, endpoint.key, extra=extra, dialect=endpoint.dialect),
         profile=ModelProfile(
             name, endpoint.context, f"{name} at {endpoint.url}", endpoint.takes, price=endpoint.price
         ),
         clock=clock,
         rng=random.Random(),
-        dialect=endpoint.dialect,
-        extra={} if endpoint.temperature is None else {"temperature": endpoint.temperature},
         windows=known,
     )
     return at.around(model, endpoint.url)
@@ -321,14 +321,17 @@ async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
 
 async def _tried(one: RoleModel, clock: Clock, *, tools: bool) -> Tried:
     from iact.core.models.failures import Retries
-    from iact.core.models.openai import OpenAIModel, Timeouts
+    from iact.core.models.openai import ModelEndpoint, OpenAIModel, Timeouts
 
     name = one.model or ""
     model = OpenAIModel(
-        base_url=one.url, key=one.key, profile=ModelProfile(name, one.context), clock=clock, rng=random.Random(),
-        dialect="tools" if tools else "text",
-        timeouts=Timeouts(first=_TRYING_SECONDS, between=_TRYING_SECONDS), retries=Retries(attempts=1),
-    )  # fmt: skip
+        ModelEndpoint(url=one.url, key=one.key, dialect="tools" if tools else "text"),
+        profile=ModelProfile(name, one.context),
+        clock=clock,
+        rng=random.Random(),
+        timeouts=Timeouts(first=_TRYING_SECONDS, between=_TRYING_SECONDS),
+        retries=Retries(attempts=1),
+    )
     try:
         return replace(await ask_shortly(model, clock), tools=tools)
     finally:

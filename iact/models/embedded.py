@@ -316,7 +316,7 @@ class EmbeddedModel:
 
     async def _start(self) -> _Running:
         """Start llama.cpp's server and warm it up. Cancelling ends it at once."""
-        from iact.core.models.openai import OpenAIModel
+        from iact.core.models.openai import ModelEndpoint, OpenAIModel
 
         weights = self._selection.weights
         if weights is None:
@@ -345,12 +345,10 @@ class EmbeddedModel:
             server.stop()
             raise
         client = OpenAIModel(
-            base_url=f"{address}/v1",
-            key=key,
+            ModelEndpoint(url=f"{address}/v1", key=key, direct=True),
             profile=self._profile,
             clock=self._clock,
             rng=self._rng,
-            direct=True,
         )
         return _Running(server, client)
 

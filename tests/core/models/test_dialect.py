@@ -18,7 +18,7 @@ from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.language.scanner import Block, scan
 from iact.core.language.variables import Table, text_value
 from iact.core.models.dialect import ACT, FEEDBACK, ActionWriter, CallFragment
-from iact.core.models.openai import OpenAIModel
+from iact.core.models.openai import ModelEndpoint, OpenAIModel
 from iact.core.ports import JSON, ChatMessage, ModelProfile
 from tests.core.models.clock import VirtualClock
 from tests.core.models.conformance import Collected, collect
@@ -345,12 +345,10 @@ def test_a_call_that_means_nothing_here_is_answered_with_what_to_write(name: str
 def ask(*replies: Reply) -> tuple[Collected, list[Request]]:
     async def run(url: str) -> Collected:
         model = OpenAIModel(
-            base_url=url,
-            key="k",
+            ModelEndpoint(url=url, key="k", dialect="tools"),
             profile=ModelProfile("scripted", 8192),
             clock=VirtualClock(),
             rng=random.Random(1),
-            dialect="tools",
         )
         try:
             return await collect(model, MESSAGES)
@@ -415,8 +413,7 @@ def test_a_call_that_is_not_one_is_garbage() -> None:
 def test_no_function_is_offered_in_the_ordinary_dialect() -> None:
     async def run(url: str) -> Collected:
         model = OpenAIModel(
-            base_url=url,
-            key="k",
+            ModelEndpoint(url=url, key="k"),
             profile=ModelProfile("m", 8192),
             clock=VirtualClock(),
             rng=random.Random(1),

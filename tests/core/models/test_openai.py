@@ -25,7 +25,7 @@ from iact.core.errors import (
 )
 from iact.core.models.failures import ContextTooLong, Retries
 from iact.core.models.known_windows import KnownWindows
-from iact.core.models.openai import OpenAIModel, Timeouts
+from iact.core.models.openai import ModelEndpoint, OpenAIModel, Timeouts
 from iact.core.ports import JSON, ChatMessage, ModelProfile, StreamEnd, TextDelta, Usage
 from tests.core.models import conformance
 from tests.core.models.clock import VirtualClock
@@ -45,13 +45,12 @@ def model(
     url: str, clock: VirtualClock | None = None, *, silence: float = 20.0, **retries: float
 ) -> OpenAIModel:
     return OpenAIModel(
-        base_url=url,
-        key=KEY,
+        ModelEndpoint(url=url, key=KEY),
         profile=ModelProfile("scripted", 8192),
         clock=clock or VirtualClock(),
         rng=random.Random(7),
         timeouts=Timeouts(connect=5, first=silence, between=silence, ending=silence),
-        retries=Retries(**retries),  # type: ignore[arg-type]
+        retries=Retries(**retries),
     )
 
 
@@ -464,9 +463,12 @@ def _window_after(*replies: Reply | str, known: KnownWindows, max_tokens: int | 
 
     with Endpoint({"/": list(replies)}) as endpoint:
         client = OpenAIModel(
-            base_url=endpoint.url, key=None, profile=ModelProfile("scripted", 32_768), clock=VirtualClock(),
-            rng=random.Random(1), windows=known,
-        )  # fmt: skip
+            ModelEndpoint(url=endpoint.url, key=None),
+            profile=ModelProfile("scripted", 32_768),
+            clock=VirtualClock(),
+            rng=random.Random(1),
+            windows=known,
+        )
         run(endpoint.url, use, client)
     endpoint.assert_used()
     return found[0]
@@ -499,9 +501,12 @@ def test_halving_ends() -> None:
     known = KnownWindows()
     with Endpoint({"/": [replace(_refusal("too many tokens"), repeat=True)]}) as endpoint:
         client = OpenAIModel(
-            base_url=endpoint.url, key=None, profile=ModelProfile("scripted", 32_768), clock=VirtualClock(),
-            rng=random.Random(1), windows=known,
-        )  # fmt: skip
+            ModelEndpoint(url=endpoint.url, key=None),
+            profile=ModelProfile("scripted", 32_768),
+            clock=VirtualClock(),
+            rng=random.Random(1),
+            windows=known,
+        )
 
         async def use(client: OpenAIModel) -> None:
             for _ in range(10):

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from iact.core.errors import ModelError, ModelGarbled, ModelRefused, StructuredFailed
 from iact.core.models.failures import ContextTooLong
-from iact.core.models.openai import OpenAIModel
+from iact.core.models.openai import ModelEndpoint, OpenAIModel
 from iact.core.models.structured import FORMS, Form, Formed, FormLadder, Structured, schema_of, structured
 from iact.core.ports import JSON, ChatMessage, Model, ModelProfile
 from tests.core.models.clock import VirtualClock
@@ -86,8 +86,7 @@ def ask(world: World, times: int = 1, **options: int) -> list[Structured[Verdict
 
     async def run(url: str) -> list[Structured[Verdict] | ModelError]:
         model = OpenAIModel(
-            base_url=url,
-            key="k",
+            ModelEndpoint(url=url, key="k"),
             profile=ModelProfile("scripted", 8192),
             clock=VirtualClock(),
             rng=random.Random(1),
@@ -312,8 +311,7 @@ def test_the_instruction_stands_in_a_message_of_the_user() -> None:
 
     async def run(url: str) -> None:
         model = OpenAIModel(
-            base_url=url,
-            key=None,
+            ModelEndpoint(url=url, key=None),
             profile=ModelProfile("m", 8192),
             clock=VirtualClock(),
             rng=random.Random(1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from iact.core.models.openai import OpenAIModel
+from iact.core.models.openai import ModelEndpoint, OpenAIModel
 from iact.core.models.throttle import Throttle, ThrottledModel
 from iact.core.ports import ChatMessage, ModelProfile, StreamRestart
 from iact.core.rates import Rate
@@ -25,8 +25,7 @@ def test_who_is_stopped_while_waiting_keeps_nobody_else_waiting() -> None:
     throttle = Throttle("models.example", Rate(2.0), VirtualClock())
     assert throttle.enter() is None
     asked = OpenAIModel(
-        base_url="http://127.0.0.1:9/v1",
-        key=None,
+        ModelEndpoint(url="http://127.0.0.1:9/v1", key=None),
         profile=ModelProfile("m", 1000),
         clock=VirtualClock(),
         rng=random.Random(1),

@@ -21,7 +21,7 @@ import pytest
 from iact.core.errors import ModelError, ModelGarbled, ModelOverloaded, ModelRefused, ModelUnreachable
 from iact.core.models import chat, transport
 from iact.core.models.failures import Retries
-from iact.core.models.openai import OpenAIModel, Timeouts
+from iact.core.models.openai import ModelEndpoint, OpenAIModel, Timeouts
 from iact.core.ports import ChatMessage, ModelProfile, TextDelta
 from tests.core.models.clock import VirtualClock
 from tests.core.models.conformance import Collected, collect
@@ -128,10 +128,13 @@ def says(answer: bytes, *, abort: bool = False) -> Talk:
 
 def model(url: str, *, attempts: int = 1, silence: float = 20.0, direct: bool = False) -> OpenAIModel:
     return OpenAIModel(
-        base_url=url, key=KEY, profile=ModelProfile("m", 8192), clock=VirtualClock(), rng=random.Random(7),
+        ModelEndpoint(url=url, key=KEY, direct=direct),
+        profile=ModelProfile("m", 8192),
+        clock=VirtualClock(),
+        rng=random.Random(7),
         timeouts=Timeouts(connect=5, first=silence, between=silence, ending=silence),
-        retries=Retries(attempts=attempts), direct=direct,
-    )  # fmt: skip
+        retries=Retries(attempts=attempts),
+    )
 
 
 @asynccontextmanager
@@ -898,10 +901,13 @@ def test_a_server_that_does_not_get_on_with_tls(authority: Path) -> None:
     async def whole() -> None:
         async with serving(talk) as server:
             client = OpenAIModel(
-                base_url=server.url.replace("http", "https"), key=KEY, profile=ModelProfile("m", 8192),
-                clock=VirtualClock(), rng=random.Random(7), timeouts=Timeouts(connect=SILENCE),
+                ModelEndpoint(url=server.url.replace("http", "https"), key=KEY),
+                profile=ModelProfile("m", 8192),
+                clock=VirtualClock(),
+                rng=random.Random(7),
+                timeouts=Timeouts(connect=SILENCE),
                 retries=Retries(attempts=1),
-            )  # fmt: skip
+            )
             try:
                 with pytest.raises(ModelUnreachable, match=r"can't be reached within 0\.5 seconds"):
                     await collect(client, MESSAGES)

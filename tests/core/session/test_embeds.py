@@ -12,7 +12,7 @@ import pytest
 
 from iact.core.context.embeds import LARGEST, MOST, embedded, part
 from iact.core.language.variables import Value
-from iact.core.models.openai import OpenAIModel
+from iact.core.models.openai import ModelEndpoint, OpenAIModel
 from iact.core.models.roles import Models
 from iact.core.ports import JSON, Medium, ModelProfile
 from iact.core.session.replay import context, replay
@@ -35,7 +35,9 @@ def play(data: Path, takes: tuple[Medium, ...], script: dict[str, list[str]]) ->
     async def main(url: str) -> Path:
         profile = ModelProfile("m", 100_000, takes=takes)
         clock = TickingClock()
-        model = OpenAIModel(base_url=url, key=None, profile=profile, clock=clock, rng=random.Random(1))
+        model = OpenAIModel(
+            ModelEndpoint(url=url, key=None), profile=profile, clock=clock, rng=random.Random(1)
+        )
         async with Runtime(
             data,
             Models({"smart": model}),
