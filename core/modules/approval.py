@@ -54,10 +54,10 @@ class Approvals:
         Raises:
             UsageError: the file can't be understood.
         """
-        made = cls(path)
-        made._version = version_of(path)  # first, so that changes made meanwhile are read again
-        made._known = _read(path)
-        return made
+        approvals = cls(path)
+        approvals._version = version_of(path)  # first, so that changes made meanwhile are read again
+        approvals._known = _read(path)
+        return approvals
 
     def approved(self, name: str, digest: str, function: str) -> bool:
         """Whether a person approved this function of exactly this module."""
@@ -76,11 +76,13 @@ class Approvals:
         """
         with locked(self._path, _WHAT):
             known = dict(_read(self._path))
-            before = known.get(name)
-            kept = before.functions if before is not None and before.digest == digest else frozenset()
-            known[name] = _Approved(digest=digest, functions=kept | frozenset(functions))
-            _write(self._path, known)
-            self._known, self._version = known, version_of(self._path)
+            approved = frozenset(functions)
+            earlier = known.get(name)
+            if earlier is not None and earlier.digest == digest:
+                approved |= earlier.functions
+
+            known[name] = _Approved(digest=digest, functions=approved)
+            self._save(known)
 
     def withdraw(self, name: str) -> None:
         """Withdraw all approvals of a module. On disk on return.
@@ -89,9 +91,15 @@ class Approvals:
             UsageError: the file can't be read or written.
         """
         with locked(self._path, _WHAT):
-            known = {one: told for one, told in _read(self._path).items() if one != name}
-            _write(self._path, known)
-            self._known, self._version = known, version_of(self._path)
+            known = dict(_read(self._path))
+            known.pop(name, None)
+            self._save(known)
+
+    def _save(self, known: Mapping[str, _Approved]) -> None:
+        """Write the file, whose lock is held."""
+        _write(self._path, known)
+        self._known = known
+        self._version = version_of(self._path)
 
     def _follow(self) -> None:
         version = version_of(self._path)
@@ -104,6 +112,7 @@ class Approvals:
 
 
 def _read(path: Path) -> Mapping[str, _Approved]:
+    """The approvals in a file by module; none if there is no file. Raises UsageError."""
     try:
         return _FILE.validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -118,7 +127,7 @@ def _read(path: Path) -> Mapping[str, _Approved]:
 
 def _write(path: Path, known: Mapping[str, _Approved]) -> None:
     data: dict[str, JSON] = {
-        name: {"digest": one.digest, "functions": list[JSON](sorted(one.functions))}
-        for name, one in sorted(known.items())
+        name: {"digest": approved.digest, "functions": list[JSON](sorted(approved.functions))}
+        for name, approved in sorted(known.items())
     }
     replace_json(path, data, _WHAT)

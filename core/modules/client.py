@@ -101,21 +101,30 @@ _ACTIONS: Final = {
 }
 _ARGUMENTS: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
+_HEALTH: Final = "/grpc.health.v1.Health/Check"
+_GONE: Final = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+)
+"""What gRPC says of a module that is not there, or does not answer."""
+
 OnText = Callable[[str], None]
 OnProgress = Callable[[Progress], None]
 OnArtifact = Callable[[ArtifactChunk], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """The callbacks for what arrives during a call."""
+class _Watchers:
+    """Who is told what arrives during a call; None: nobody."""
 
     on_output: OnText | None
     on_progress: OnProgress | None
     on_artifact: OnArtifact | None
     on_ask: Callable[[ModuleAsk], Awaitable[None]]
 
-    async def event(self, event: str | Progress | ArtifactChunk | StateChange | ModuleAsk | None) -> None:
+    async def tell(self, event: str | Progress | ArtifactChunk | StateChange | ModuleAsk | None) -> None:
+        """Tell of an event, as `OutcomeReader.take` returns it."""
         match event:
             case str() if self.on_output and event:
                 self.on_output(event)
@@ -136,9 +145,12 @@ class ModuleClient:
         self._channel = grpc.aio.insecure_channel(target, options=list(OPTIONS))
         self._limits = limits or CallLimits()
         self._heard = -FRESH
-        self._streams = StreamPool(
-            lambda: cast(StreamCall, self._channel.stream_stream(f"/{SERVICE}/Converse", None, None)(None))
-        )
+        """When it last answered."""
+        self._streams = StreamPool(self._open_stream)
+
+    def _open_stream(self) -> StreamCall:
+        call = self._channel.stream_stream(f"/{SERVICE}/Converse", None, None)
+        return cast(StreamCall, call(None))
 
     async def __aenter__(self) -> Self:
         return self
@@ -162,14 +174,10 @@ class ModuleClient:
         try:
             async with asyncio.timeout(timeout):
                 while True:
-                    try:
-                        data = await self._unary(
-                            "/grpc.health.v1.Health/Check", request, timeout, wait_for_ready=True
-                        )
-                        if health_pb2.HealthCheckResponse.FromString(data).status == 1:
+                    with contextlib.suppress(grpc.aio.AioRpcError, DecodeError):
+                        data = await self._unary(_HEALTH, request, timeout, wait_for_ready=True)
+                        if _is_serving(data):
                             return
-                    except (grpc.aio.AioRpcError, DecodeError):
-                        pass
                     await asyncio.sleep(0.02)
         except TimeoutError as error:
             raise ModuleLost(f"The module did not begin to serve within {timeout:g} s.") from error
@@ -177,18 +185,17 @@ class ModuleClient:
     @property
     def fresh(self) -> bool:
         """Whether it is connected, and has answered within the last few seconds."""
-        connected = self._channel.get_state() is grpc.ChannelConnectivity.READY
-        return connected and time.monotonic() - self._heard < FRESH
+        is_connected = self._channel.get_state() is grpc.ChannelConnectivity.READY
+        return is_connected and time.monotonic() - self._heard < FRESH
 
     async def serves(self) -> bool:
         """Whether it reports in time, on the existing connection, that it serves."""
         try:
-            data = await self._unary("/grpc.health.v1.Health/Check", b"", SERVES_WITHIN)
-            serving = bool(health_pb2.HealthCheckResponse.FromString(data).status == 1)
+            is_serving = _is_serving(await self._unary(_HEALTH, b"", SERVES_WITHIN))
         except (grpc.aio.AioRpcError, DecodeError):
             return False
         self._heard = time.monotonic()
-        return serving
+        return is_serving
 
     async def describe(self) -> Manifest:
         """The module's manifest, checked.
@@ -204,6 +211,8 @@ class ModuleClient:
             raise _failure(error) from error
         except TimeoutError as error:
             raise ModuleLost(f"The module did not describe itself within {DESCRIBE_WITHIN:g} s.") from error
+
+        # Checking its schemas takes milliseconds, which a hostile module would multiply.
         return await asyncio.to_thread(Manifest.from_proto, data)
 
     async def invoke(
@@ -232,71 +241,88 @@ class ModuleClient:
         request = await _serialized(invocation, timeout if told is None else told)
         if len(request) > LARGEST_REQUEST:
             return Raised("BadArguments", _too_large(len(request)), "", "")
+
+        ask = partial(self._ask, invocation.call_id, on_ask)
+        watchers = _Watchers(on_output, on_progress, on_artifact, ask)
+        reader = OutcomeReader(self._limits)
         begun = time.monotonic()
-        teller = _Told(on_output, on_progress, on_artifact, partial(self._ask, invocation.call_id, on_ask))
-        reading = OutcomeReader(self._limits)
         try:
             async with time_limit(timeout, waited) as scope:
                 stream = await self._streams.take()
                 if stream is None:
-                    await self._invoke(request, reading, teller, timeout)
-                    return reading.end()
-                reading = OutcomeReader(self._limits, call=invocation.call_id, before=stream.last)
-                await self._converse(stream, request, reading, teller, invocation.call_id)
-                return reading.end()
+                    await self._invoke(request, reader, watchers, timeout)
+                else:
+                    reader = OutcomeReader(self._limits, call=invocation.call_id, before=stream.last)
+                    await self._converse(stream, request, reader, watchers, invocation.call_id)
+                return reader.end()
         except TimeoutError:
             if not scope.expired():
                 raise
-            return TimedOut(reading.output)
+            return TimedOut(reader.output)
         except grpc.aio.AioRpcError as error:
-            if (
-                error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-                and time.monotonic() - begun > timeout - _EARLY
-            ):
-                return TimedOut(reading.output)
+            # gRPC's own deadline may pass a little before ours.
+            is_over = time.monotonic() - begun > timeout - _EARLY
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED and is_over:
+                return TimedOut(reader.output)
             raise _failure(error) from error
 
     async def _converse(
-        self, stream: Stream, request: bytes, reading: OutcomeReader, told: _Told, call: str
+        self, stream: Stream, request: bytes, reader: OutcomeReader, watchers: _Watchers, call: str
     ) -> None:
         """Make a call on an open stream."""
         begun = time.monotonic()
         try:
             await stream.ask(request)
-            while not reading.ended and isinstance(data := await stream.call.read(), bytes):
-                await told.event(reading.take(data, time.monotonic() - begun))
+            while not reader.ended:
+                data = await stream.call.read()
+                if not isinstance(data, bytes):
+                    break
+                await watchers.tell(reader.take(data, time.monotonic() - begun))
             self._heard = time.monotonic()
         finally:
-            if reading.ended:
+            if reader.ended:
                 self._streams.give_back(stream, call)
             else:
                 stream.call.cancel()
 
-    async def _invoke(self, request: bytes, reading: OutcomeReader, told: _Told, timeout: float) -> None:  # noqa: ASYNC109
-        call, begun = self._stream(f"/{SERVICE}/Invoke", request, timeout), time.monotonic()
+    async def _invoke(
+        self,
+        request: bytes,
+        reader: OutcomeReader,
+        watchers: _Watchers,
+        timeout: float,  # noqa: ASYNC109
+    ) -> None:
+        """Make a call on a stream of its own."""
+        call = self._stream(f"/{SERVICE}/Invoke", request, timeout)
+        begun = time.monotonic()
         try:
-            while isinstance(data := await call.read(), bytes):
-                await told.event(reading.take(data, time.monotonic() - begun))
+            while True:
+                data = await call.read()
+                if not isinstance(data, bytes):
+                    break
+                await watchers.tell(reader.take(data, time.monotonic() - begun))
             self._heard = time.monotonic()
         finally:
             call.cancel()
 
-    async def _ask(self, call: str, on_ask: OnAsk | None, asked: ModuleAsk) -> None:
-        reply = partial(self._answer, call, asked.id)
+    async def _ask(self, call: str, on_ask: OnAsk | None, question: ModuleAsk) -> None:
+        reply = partial(self._answer, call, question.id)
         if on_ask is None:
             await reply(ModuleReply("cancel", reason="There is nobody to ask."))
         else:
-            await on_ask(asked, reply)
+            await on_ask(question, reply)
 
     async def _answer(self, call: str, ask: str, reply: ModuleReply) -> None:
         """Send an answer to the module. If the module does not accept it, the call continues until its time limit."""
+        values = _ARGUMENTS.encode(dict(reply.values)) if reply.action == "accept" else ""
         request = pb.AnswerRequest(
             call_id=call,
             ask_id=ask,
             action=_ACTIONS[reply.action],
-            values_json=_ARGUMENTS.encode(dict(reply.values)) if reply.action == "accept" else "",
+            values_json=values,
             reason=reply.reason,
         ).SerializeToString()
+
         with contextlib.suppress(grpc.aio.AioRpcError):
             await self._unary(f"/{SERVICE}/Answer", request, _ANSWER_WITHIN)
 
@@ -312,6 +338,7 @@ class ModuleClient:
         try:
             async for data in call:
                 yield read_state(pb.StateChange.FromString(data))
+
         except DecodeError as error:
             raise ModuleFault("The module sent something that is not a message of the protocol.") from error
         except grpc.aio.AioRpcError as error:
@@ -352,10 +379,20 @@ class _Stream(Protocol):
         ...
 
 
+def _is_serving(data: bytes) -> bool:
+    """Whether a health service's answer says so. Raises DecodeError."""
+    return bool(health_pb2.HealthCheckResponse.FromString(data).status == 1)
+
+
 async def _serialized(invocation: Invocation, within: float) -> bytes:
+    """The request for a call; made in a thread if that takes long."""
     size = sum(len(value.data) for value in invocation.values)
-    size += len(invocation.cached.data) if invocation.cached is not None else 0
-    size += sum(len(value) for value in invocation.arguments.values() if isinstance(value, str))
+    if invocation.cached is not None:
+        size += len(invocation.cached.data)
+    for value in invocation.arguments.values():
+        if isinstance(value, str):
+            size += len(value)
+
     if size <= _LARGEST_INLINE:
         return _request(invocation, within)
     return await asyncio.to_thread(_request, invocation, within)
@@ -369,36 +406,32 @@ def _too_large(size: int) -> str:
 
 
 def _request(invocation: Invocation, timeout: float) -> bytes:
-    values = {
-        value.parameter: pb.Value(data=value.data, media_type=value.media, name=value.name)
-        for value in invocation.values
-    }
+    cached = None if invocation.cached is None else _value(invocation.cached)
     return pb.InvokeRequest(
         call_id=invocation.call_id,
         session=invocation.session,
         agent=invocation.agent,
         function=invocation.function,
         arguments_json=_ARGUMENTS.encode(dict(invocation.arguments)),
-        values=values,
+        values={value.parameter: _value(value) for value in invocation.values},
         timeout_ms=max(1, round(timeout * 1000)),
         carried=invocation.carried,
-        cached=_cached(invocation.cached),
+        cached=cached,
     ).SerializeToString()
 
 
-def _cached(value: Attached | None) -> pb.Value | None:
-    return pb.Value(data=value.data, media_type=value.media, name=value.name) if value is not None else None
+def _value(value: Attached) -> pb.Value:
+    return pb.Value(data=value.data, media_type=value.media, name=value.name)
 
 
 def _failure(error: grpc.aio.AioRpcError) -> ModuleLost | ModuleFault:
     """The exception for a gRPC status. Its text comes from the module, and is only quoted in part."""
     code = error.code()
-    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED):
+    if code in _GONE:
         return ModuleLost(f"The module has ended or does not answer ({code.name}).")
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return ModuleFault("The module sent a message that is too large, or accepts no more work.")
-    said = line(error.details() or "", 120)
-    return ModuleFault(
-        f"The module broke the protocol: it ended the call with {code.name}"
-        + (f" ({said})." if said else ".")
-    )
+
+    details = line(error.details() or "", 120)
+    quoted = f" ({details})" if details else ""
+    return ModuleFault(f"The module broke the protocol: it ended the call with {code.name}{quoted}.")

@@ -27,7 +27,8 @@ def error_text(raised: Raised, *, shipped: bool) -> str:
 
     `shipped`: the module comes with the product.
     """
-    parts = [raised.output, _sentence(raised), "" if shipped else _of_others(raised.trace)]
+    trace = "" if shipped else _of_others(raised.trace)
+    parts = [raised.output, _sentence(raised), trace]
     return "\n".join(part for part in parts if part)
 
 
@@ -42,6 +43,11 @@ def _sentence(raised: Raised) -> str:
 def _of_others(trace: str) -> str:
     """The trace without the frames of our code; empty if it begins in our code and never reaches its author's."""
     paths = [frame["path"] for frame in _FRAME.finditer(trace)]
-    if paths and _OURS in paths[0] and not any(path.startswith(_AUTHORS) for path in paths):
+    begins_in_ours = bool(paths) and _OURS in paths[0]
+    if begins_in_ours and not any(path.startswith(_AUTHORS) for path in paths):
         return ""
-    return _FRAME.sub(lambda frame: "" if _OURS in frame["path"] else frame.group(), trace)
+    return _FRAME.sub(_unless_ours, trace)
+
+
+def _unless_ours(frame: re.Match[str]) -> str:
+    return "" if _OURS in frame["path"] else frame.group()

@@ -38,7 +38,9 @@ class HealthMonitor(Generic[Name]):
 
     def begin(self) -> None:
         """Start checking, because something is running; checking ends on its own once nothing is."""
-        if self._clock is not None and (self._task is None or self._task.done()):
+        if self._clock is None:
+            return
+        if self._task is None or self._task.done():
             self._task = self._background.begin(partial(self._beat, self._clock), "health of modules")
 
     async def close(self) -> None:

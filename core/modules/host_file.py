@@ -55,9 +55,10 @@ class HostFile:
 
 
 def _read(path: Path) -> frozenset[Rule]:
+    """The rules in a file; none if there is no file. Raises UsageError."""
     try:
-        found = _FILE.validate_json(path.read_bytes())
-        return rules_of({module: [host_rule(one) for one in rules] for module, rules in found.items()})
+        content = _FILE.validate_json(path.read_bytes())
+        return rules_of({module: [host_rule(text) for text in rules] for module, rules in content.items()})
     except FileNotFoundError:
         return frozenset()
     except OSError as error:

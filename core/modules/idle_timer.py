@@ -35,7 +35,9 @@ class IdleTimer(Generic[Name]):
         self._running = running
         self._stop = stop
         self._calls: Counter[Name] = Counter()
+        """How many calls of each module are under way."""
         self._last: dict[Name, float] = {}
+        """When each was last called, or first seen without a call."""
         self._background = Background(supervisor)
         self._task: asyncio.Task[None] | None = None
 
@@ -49,8 +51,12 @@ class IdleTimer(Generic[Name]):
             self._calls[name] -= 1
             if self._clock is not None:
                 self._last[name] = self._clock.monotonic()
-                if self._task is None or self._task.done():
-                    self._task = self._background.begin(partial(self._wait, self._clock), "idle modules")
+                self._begin(self._clock)
+
+    def _begin(self, clock: Clock) -> None:
+        """Wait for modules to become idle, unless that is going on."""
+        if self._task is None or self._task.done():
+            self._task = self._background.begin(partial(self._wait, clock), "idle modules")
 
     def due(self, name: Name) -> bool:
         """Whether a module has not been called for so long that it may be stopped."""
@@ -62,22 +68,26 @@ class IdleTimer(Generic[Name]):
 
     def _left(self, clock: Clock) -> dict[Name, float]:
         """Seconds until each module that is not being called may be stopped."""
-        now, running = clock.monotonic(), self._running()
+        now = clock.monotonic()
         return {
             name: self._last.setdefault(name, now) + seconds - now
-            for name, seconds in running.items()
+            for name, seconds in self._running().items()
             if not self._calls[name]
         }
 
     async def _wait(self, clock: Clock) -> None:
+        """Stop idle modules until none is running."""
         while running := self._running():
             for gone in self._last.keys() - running.keys():
                 if not self._calls[gone]:  # otherwise it is being started
-                    del self._last[gone], self._calls[gone]
+                    del self._last[gone]
+                    del self._calls[gone]
+
             left = self._left(clock)
             due = [name for name, seconds in left.items() if seconds <= 0]
             for name in due:
                 await self._stop(name)
+
             if not due:
                 # These times can change while waiting, so check again after the smallest idle time at the latest.
                 await clock.sleep(min([self._seconds, *left.values()]))

@@ -26,6 +26,7 @@ class InstanceLimit:
         bound = await self._limits.containers()
         if bound is None or self._taken() < bound.most:
             return None
+
         if bound.group:
             return SandboxUnavailable(
                 f"No more than {bound.shared} modules of the group {bound.group} may run at once, and "
@@ -37,4 +38,4 @@ class InstanceLimit:
         )
 
     def _taken(self) -> int:
-        return sum(one.taken for one in self._sessions)
+        return sum(instances.taken for instances in self._sessions)

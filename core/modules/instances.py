@@ -26,15 +26,15 @@ MOST: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class InstanceKey:
-    """One instance of a session: its module, what it may do, and the agent that owns it (empty: shared by all).
-
-    `copy`: the copy of the workspace, or the layer over it, that it works in; None: the workspace itself.
-    """
+    """One instance of a session."""
 
     module: str
     right: Right
+    """What it may do with the workspace."""
     agent: str = ""
+    """The agent that it serves alone; empty: it serves all."""
     copy: Path | None = None
+    """The copy of the workspace, or the layer over it, that it works in; None: the workspace itself."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +56,9 @@ class Running:
     async def well(self) -> bool:
         """Whether it can be called. Unless it has just answered, it is asked, and if it does not answer, its host is
         asked."""
-        return self.client.fresh or await self.client.serves() or await self.instance.why_lost() is None
+        if self.client.fresh or await self.client.serves():
+            return True
+        return await self.instance.why_lost() is None
 
 
 def key_of(module: str, start: Start, right: Right, agent: str, copy: Path | None = None) -> InstanceKey:
@@ -66,7 +68,11 @@ def key_of(module: str, start: Start, right: Right, agent: str, copy: Path | Non
     """
     if right == "try":
         return InstanceKey(module, right, agent, copy)
-    return InstanceKey(module, right if start.views else "work", agent if start.own else "", copy)
+
+    if not start.views:
+        right = "work"
+    owner = agent if start.own else ""
+    return InstanceKey(module, right, owner, copy)
 
 
 async def _unlimited() -> SandboxError | None:
@@ -75,19 +81,19 @@ async def _unlimited() -> SandboxError | None:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Instances:
-    """The instances that run for one session. `holds`: whether an instance is in use although it is not being called.
-
-    `forget`: called for each dropped instance, before it is stopped. `most`: how many may run. `held_once`: whether an
-    instance was in use, and is no longer.
-    """
+    """The instances that run for one session."""
 
     host: ModuleHost
     session: str
     workspace: Path
     holds: Callable[[InstanceKey], bool]
+    """Whether an instance is in use although it is not being called."""
     forget: Callable[[InstanceKey], Awaitable[None]]
+    """Called for each dropped instance, before it is stopped."""
     most: int = MOST
+    """How many may run."""
     held_once: Callable[[InstanceKey], bool] = lambda key: False
+    """Whether an instance was in use, and is no longer."""
     running: dict[InstanceKey, Running] = field(default_factory=dict)
     tell: Callable[[], None] = lambda: None
     """Called whenever the number of running instances changes."""
@@ -100,7 +106,9 @@ class Instances:
     _begun: int = 0
     """How many are being started."""
     _freed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when an instance ends, or a call to one does."""
     _count: itertools.count[int] = field(default_factory=itertools.count)
+    """Numbers the calls."""
 
     def lock(self, key: InstanceKey) -> asyncio.Lock:
         """The lock that must be held to start, check or stop an instance."""
@@ -121,35 +129,42 @@ class Instances:
                 served = running.served
                 running = None
 
-            if running is not None and running.start == start and await running.well():
-                if self.running.get(key) is running:  # not ended meanwhile
+            if running is not None:
+                can_be_called = running.start == start and await running.well()
+                if not can_be_called:
+                    await self.drop(key)
+                elif self.running.get(key) is running:  # not ended meanwhile
                     return running
-            elif running is not None:
-                await self.drop(key)
+
             await self._room()
             self._begun += 1
             try:
-                instance = await self.host.start(
-                    key.module,
-                    session=self.session,
-                    workspace=key.copy or self.workspace,
-                    report=report,
-                    digest=start.digest,
-                    egress=start.egress,
-                    secrets=start.secrets,
-                    right=key.right,
-                    agent=key.agent,
-                    copy=key.copy.name if key.copy is not None else "",
-                    permit=self.permit(key.module, key.agent) if self.permit is not None else None,
-                )
+                instance = await self._started(key, report, start)
             finally:
                 self._begun -= 1
-            running = self.running[key] = Running(
-                instance, ModuleClient(instance.target), start, served=served
-            )
+
+            running = Running(instance, ModuleClient(instance.target), start, served=served)
             running.used = next(self._count)
+            self.running[key] = running
             self.tell()
             return running
+
+    async def _started(self, key: InstanceKey, report: Report, start: Start) -> ModuleInstance:
+        permit = None if self.permit is None else self.permit(key.module, key.agent)
+        copy = "" if key.copy is None else key.copy.name
+        return await self.host.start(
+            key.module,
+            session=self.session,
+            workspace=key.copy or self.workspace,
+            report=report,
+            digest=start.digest,
+            egress=start.egress,
+            secrets=start.secrets,
+            right=key.right,
+            agent=key.agent,
+            copy=copy,
+            permit=permit,
+        )
 
     def _is_spent(self, key: InstanceKey, running: Running) -> bool:
         """Whether an instance could still have what a person typed into an app that has ended. Nothing may learn that,
@@ -168,16 +183,21 @@ class Instances:
             SandboxError: the user's other sessions use all the instances that are allowed.
         """
         while (refusal := await self.refusal()) is not None or self.taken >= self.most:
-            idle = [key for key, one in self.running.items() if not one.calls and not self.lock(key).locked()]
+            idle = [key for key in self.running if self._is_idle(key)]
             if idle:
-                last = min(idle, key=lambda key: (self.holds(key), self.running[key].used))
-                async with self.lock(last):
-                    await self.give_up(last)
+                # First what holds nothing, then what was not called for longest.
+                least_needed = min(idle, key=lambda key: (self.holds(key), self.running[key].used))
+                async with self.lock(least_needed):
+                    await self.give_up(least_needed)
             elif refusal is not None:
                 raise refusal
             else:
                 self._freed.clear()
                 await self._freed.wait()
+
+    def _is_idle(self, key: InstanceKey) -> bool:
+        """Whether nobody calls, starts or stops an instance."""
+        return not self.running[key].calls and not self.lock(key).locked()
 
     def began(self, running: Running) -> None:
         """Note that a call to an instance begins."""
@@ -228,7 +248,9 @@ class Instances:
         answering anything else, and the call's own time limit applies."""
         async with self.lock(key):
             running = self.running.get(key)
-            if running is not None and not running.calls and not await running.well():
+            if running is None or running.calls:
+                return
+            if not await running.well():
                 await self.give_up(key)
 
     def of(self, module: str) -> Iterable[InstanceKey]:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from iact.core.errors import JournalError, ModuleFault, ModuleLost, SandboxError
+from iact.core.errors import JournalError, ModuleFault, ModuleLost
 from iact.core.gate.gate import CallRequest, Ticket, TicketError, arguments_digest
 from iact.core.language.variables import Value
-from iact.core.modules.background import Background, Supervisor
+from iact.core.modules.background import Supervisor
 from iact.core.modules.client import (
     ArtifactChunk,
     Attached,
@@ -30,6 +29,7 @@ from iact.core.modules.client import (
 )
 from iact.core.modules.health_monitor import HealthMonitor
 from iact.core.modules.idle_timer import IdleTimer
+from iact.core.modules.instance_endings import CallUnderway, InstanceEndings
 from iact.core.modules.instance_limit import InstanceLimit
 from iact.core.modules.instances import InstanceKey, Instances, Running, key_of
 from iact.core.modules.manifest import Manifest
@@ -38,26 +38,31 @@ from iact.core.modules.outcome import ModuleAsk, ModuleReply, OnAsk, SendReply, 
 from iact.core.modules.quota import FolderUse, Quota
 from iact.core.modules.registry import Start
 from iact.core.modules.scrub import Scrub, ScrubBytes
-from iact.core.modules.state_names import agent_of
 from iact.core.modules.stateful import StatefulInstances
 from iact.core.ports import JSON, Clock, ModuleHost, Permit, Report, Right
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """One call, ready to be made. `call`: number of its journal record; `timeout`: in seconds.
+    """One call, ready to be made."""
 
-    `start`: how the module runs. `fills`: the folder it may write to, if its size is limited.
-    """
-
+    # What is called.
     agent: str
+    """Whose authority it has."""
     function: str
+    """Its name, with the module's."""
     call: int
+    """The number of its journal record."""
     arguments: Mapping[str, JSON]
     attached: Mapping[str, Value]
+    """Arguments passed as content, by parameter."""
     timeout: float
+    """In seconds."""
+
+    # How the module runs.
     start: Start = field(default_factory=Start)
     fills: FolderUse | None = None
+    """The folder that it may write to, if its size is limited."""
     exclusive: bool = False
     """Such calls of the module under one name run one after the other, in any instance."""
     states: Sequence[str] = ()
@@ -150,8 +155,6 @@ HELD: Final = 16
 """How many times longer an instance that is in use may be idle before it is stopped."""
 _CONNECTING: Final = 10.0
 """How many seconds a module that was just started has to accept our connection."""
-_ENDING: Final = 0.5
-"""How many seconds a module has to end what it still runs after its calls."""
 
 OpenModules = Callable[[ModuleHost, str, Path], Modules]
 """Makes the modules of one session: host, session id, workspace."""
@@ -159,27 +162,11 @@ OpenModules = Callable[[ModuleHost, str, Path], Modules]
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """The queue of exclusive calls under one name. `waiting`: how many there are, including the running one."""
+    """The queue of exclusive calls under one name."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class _Underway:
-    """A call that was accepted. `scope`: ends it when its agent's permissions are reduced."""
-
-    key: InstanceKey
-    agent: str
-    impact: float
-    scope: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
-    ending: bool = False
-
-    def end(self) -> None:
-        """End the call; repeating this has no effect."""
-        if not self.ending:
-            self.ending = True
-            self.scope.reschedule(asyncio.get_running_loop().time())
+    """How many there are, including the running one."""
 
 
 class Invoker:
@@ -206,33 +193,41 @@ class Invoker:
         self._session = session
         self._workspace_bytes = workspace_bytes
         self._quotas: dict[FolderUse, Quota] = {}
-        self._holding = StatefulInstances()
+
+        # What runs.
         self._supervisor = Supervisor()
+        self._stateful = StatefulInstances()
         self._observer = Observer(self._supervisor)
         self._instances = Instances(
             host,
             session,
             workspace,
-            self._holding.holds,
+            self._stateful.holds,
             self._forget,
-            held_once=self._holding.held_once,
+            held_once=self._stateful.held_once,
         )
         if limit is not None:
             limit.hold(self._instances)
-        self._idle = idle
-        self._rest: IdleTimer[InstanceKey] = IdleTimer(
-            self._supervisor, clock, idle, self._restable, self._stop_resting
+        self._underway: set[CallUnderway] = set()
+        self._endings = InstanceEndings(
+            session, self._underway, self._instances, self._stateful, self._observer, self._supervisor
         )
-        self._pulse: HealthMonitor[InstanceKey] = HealthMonitor(
+
+        # What is done regularly.
+        self._idle = idle
+        self._idle_timer: IdleTimer[InstanceKey] = IdleTimer(
+            self._supervisor, clock, idle, self._idle_times, self._stop_idle
+        )
+        self._health: HealthMonitor[InstanceKey] = HealthMonitor(
             self._supervisor, clock, self._instances.running.keys, self._instances.look_after
         )
-        self._underway: set[_Underway] = set()
+
+        # What is kept from call to call, for each module or instance, and each name.
         self._turns: dict[tuple[str, str], _Turn] = {}
         self._carried: dict[tuple[str, str], bytes] = {}
-        """What each module wants to keep, for each name."""
+        """What each module wants to keep."""
         self._served: set[tuple[InstanceKey, str]] = set()
         """Which instances have served which names, whether or not they are still running."""
-        self._background = Background(self._supervisor)
 
     @property
     def running(self) -> int:
@@ -269,16 +264,18 @@ class Invoker:
         """
         ticket.redeem(call.request)
         call, key = _placed(call, ticket)
-        underway = _Underway(key, call.agent, ticket.impact)
 
         async def run() -> Outcome:
             async with self._turn(call):
                 return await self._run(key, call, on_output=on_output, on_artifact=on_artifact, report=report)
 
+        underway = CallUnderway(key, call.agent, ticket.impact)
         self._underway.add(underway)
         try:
             async with underway.scope:
-                return await (self._quota(call.fills).hold(run) if call.fills is not None else run())
+                if call.fills is None:
+                    return await run()
+                return await self._quota(call.fills).hold(run)
         except TimeoutError:
             if not underway.scope.expired():
                 raise
@@ -296,8 +293,9 @@ class Invoker:
         if not call.exclusive:
             yield
             return
-        key = call.module, call.whose
-        turn = self._turns.setdefault(key, _Turn())
+
+        name = call.module, call.whose
+        turn = self._turns.setdefault(name, _Turn())
         turn.waiting += 1
         try:
             async with turn.lock:
@@ -305,7 +303,7 @@ class Invoker:
         finally:
             turn.waiting -= 1
             if not turn.waiting:
-                del self._turns[key]
+                del self._turns[name]
 
     async def _run(
         self,
@@ -316,13 +314,10 @@ class Invoker:
         on_artifact: OnArtifact,
         report: Report,
     ) -> Outcome:
-        with self._rest.awake(key), self._observer.calling(key, call.whose):
+        with self._idle_timer.awake(key), self._observer.calling(key, call.whose):
             running = await self._reach(key, report, call.start)
             self._instances.began(running)
-            if call.whose not in running.served and (key, call.whose) in self._served:
-                call.on_fresh()
-            self._served.add((key, call.whose))
-            running.served.add(call.whose)
+            self._note_served(key, running, call)
             try:
                 outcome = await self._invoke(key, running, call, on_output, on_artifact)
                 if isinstance(outcome, Completed):
@@ -331,23 +326,34 @@ class Invoker:
                 await self._instances.ended(key, running)
         return outcome
 
+    def _note_served(self, key: InstanceKey, running: Running, call: FunctionCall) -> None:
+        """Note whom an instance serves, and tell the caller if what an earlier one held for it is gone."""
+        was_served = (key, call.whose) in self._served
+        if was_served and call.whose not in running.served:
+            call.on_fresh()
+        self._served.add((key, call.whose))
+        running.served.add(call.whose)
+
     def _take(self, key: InstanceKey, running: Running, call: FunctionCall, outcome: Completed) -> None:
         """Take note of what a call left behind."""
         if outcome.carried is not None:
             self._carried[call.module, call.whose] = outcome.carried
-        if outcome.state is not None:
-            initial = _checked(outcome.state, call.states)
-            self._holding.told(key, call.whose, outcome.state.state, initial)
-            self._observer.told(key, call.whose, outcome.state)
-            if call.on_state is not None:
-                states = self._watch(key, running, call.whose, call.states)
-                self._observer.listen(key, call.whose, states, call.on_state)
+        if outcome.state is None:
+            return
+
+        initial = _checked(outcome.state, call.states)
+        self._stateful.told(key, call.whose, outcome.state.state, initial)
+        self._observer.told(key, call.whose, outcome.state)
+        if call.on_state is not None:
+            changes = self._watch(key, running, call.whose, call.states)
+            self._observer.listen(key, call.whose, changes, call.on_state)
 
     async def _watch(
         self, key: InstanceKey, running: Running, whose: str, known: Sequence[str]
     ) -> AsyncIterator[StateChange]:
+        """The changes of an instance's state under one name, outside of calls. `known`: the states of its manifest."""
         async for change in running.client.watch(self._session, whose):
-            self._holding.told(key, whose, change.state, _checked(change, known))
+            self._stateful.told(key, whose, change.state, _checked(change, known))
             yield Scrub(running.instance.secrets).state(change)
 
     async def _invoke(
@@ -358,9 +364,31 @@ class Invoker:
         on_output: Callable[[str], None],
         on_artifact: OnArtifact,
     ) -> Outcome:
-        secrets = running.instance.secrets
-        scrub = Scrub(secrets)
-        invocation = Invocation(
+        """Have an instance run a function. One that is lost is dropped, so that the next call starts another."""
+        invocation = self._invocation(call)
+        try:
+            if running.instance.secrets:
+                return await self._invoke_scrubbed(running, invocation, call, on_output, on_artifact)
+            return await running.client.invoke(
+                invocation,
+                on_output=on_output,
+                on_artifact=on_artifact,
+                timeout=call.timeout,
+                told=call.told,
+                waited=call.waited,
+                on_ask=call.on_ask,
+            )
+        except ModuleLost as error:
+            reason = await running.instance.why_lost()
+            if self._instances.running.get(key) is running:
+                await self._instances.drop(key)
+
+            message = f"{reason} It is started again at the next call." if reason else str(error)
+            raise ModuleLost(Scrub(running.instance.secrets).text(message)) from error
+
+    def _invocation(self, call: FunctionCall) -> Invocation:
+        """A call, as its module is told."""
+        return Invocation(
             call_id=f"{self._session}/{call.call}",
             session=self._session,
             agent=call.whose,
@@ -370,48 +398,36 @@ class Invoker:
             carried=self._carried.get((call.module, call.whose), b""),
             cached=_attached(call.cached),
         )
-        try:
-            if not secrets:
-                return await running.client.invoke(
-                    invocation,
-                    on_output=on_output,
-                    on_artifact=on_artifact,
-                    timeout=call.timeout,
-                    told=call.told,
-                    waited=call.waited,
-                    on_ask=call.on_ask,
-                )
-            return await self._invoke_scrubbed(running, invocation, scrub, call, on_output, on_artifact)
-        except ModuleLost as error:
-            why = await running.instance.why_lost()
-            if self._instances.running.get(key) is running:
-                await self._instances.drop(key)
-            again = "It is started again at the next call."
-            raise ModuleLost(scrub.text(f"{why} {again}" if why else str(error))) from error
 
     async def _invoke_scrubbed(
         self,
         running: Running,
         invocation: Invocation,
-        scrub: Scrub,
         call: FunctionCall,
         on_output: Callable[[str], None],
         on_artifact: OnArtifact,
     ) -> Outcome:
         """Make one call of a module that knows secrets: its output is searched for them on the way out."""
+        secrets = running.instance.secrets
+        scrub = Scrub(secrets)
         artifacts: dict[str, ScrubBytes] = {}
 
         async def artifact(chunk: ArtifactChunk) -> None:
-            blank = artifacts.setdefault(chunk.id, ScrubBytes(running.instance.secrets))
+            blank = artifacts.setdefault(chunk.id, ScrubBytes(secrets))
             data = blank.feed(chunk.data, last=chunk.last)
             await on_artifact(replace(chunk, name=scrub.text(chunk.name), data=data))
 
-        async def ask(asked: ModuleAsk, reply: SendReply) -> None:
+        async def ask(question: ModuleAsk, reply: SendReply) -> None:
             if call.on_ask is None:
                 await reply(ModuleReply("cancel", reason="There is nobody to ask."))
                 return
-            said = (scrub.text(part) for part in (asked.message, asked.schema, asked.url))
-            await call.on_ask(ModuleAsk(asked.id, *said), reply)
+            scrubbed = ModuleAsk(
+                id=question.id,
+                message=scrub.text(question.message),
+                schema=scrub.text(question.schema),
+                url=scrub.text(question.url),
+            )
+            await call.on_ask(scrubbed, reply)
 
         try:
             outcome = await running.client.invoke(
@@ -425,6 +441,7 @@ class Invoker:
             )
         except ModuleFault as error:
             raise ModuleFault(scrub.text(str(error))) from error
+
         on_output(scrub.flush())
         return scrub.outcome(outcome)
 
@@ -439,16 +456,18 @@ class Invoker:
         """
         first = Start(digest, views=True)
         key = key_of(module, first, "look", "")
-        with self._rest.awake(key):
+        with self._idle_timer.awake(key):
             running = await self._reach(key, report, first)
             manifest = await running.client.describe()
-            start = replace(
-                first, views=manifest.needs.workspace == "write", own=manifest.needs.own_instances
-            )
+
+            # What was started can serve calls, unless each agent has its own.
+            needs = manifest.needs
+            start = replace(first, views=needs.workspace == "write", own=needs.own_instances)
             if start.own:
                 await self._instances.drop(key)
             else:
                 self._instances.move(key, key_of(module, start, "look", ""), start)
+
         if digest is not None:
             await self._host.remember_manifest(digest, manifest.to_proto())
         return manifest
@@ -462,143 +481,70 @@ class Invoker:
             SandboxError: the module can't be reached.
         """
         key = key_of(module, start, right, agent)
-        with self._rest.awake(key):
+        with self._idle_timer.awake(key):
             running = await self._reach(key, report, start)
             await running.client.wait_serving(_CONNECTING)
 
     async def _reach(self, key: InstanceKey, report: Report, start: Start) -> Running:
         running = await self._instances.reach(key, report, start)
-        self._pulse.begin()
+        self._health.begin()
         return running
 
     # --- ending -----------------------------------------------------------------------------------
 
     async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None:
-        """End whatever some agents may no longer run. Returns when it is frozen; it is stopped afterwards.
-
-        `agents`: whether an agent is one of them. `most`: the highest impact of calls that may go on; an instance with
-        a call above it is ended, no matter what else it does. `idle`: also end workers that are not known to hold
-        anything for these agents.
-
-        A worker whose calls go on ends its other work, if it can, and is stopped after the last call.
-        """
-        gone: dict[InstanceKey, Running] = {}
-        asked: list[tuple[InstanceKey, Running, frozenset[str]]] = []
-        shared: list[tuple[InstanceKey, Running, frozenset[str]]] = []
-        for underway in self._underway:
-            if agents(underway.agent) and underway.impact > most:
-                underway.end()
-        for key, running in list(self._instances.running.items()):
-            calls = [one for one in self._underway if one.key == key]
-            held = frozenset(one for one in self._holding.held(key) if agents(agent_of(one)))
-            others_hold = not idle and held < self._holding.held(key)
-            if any(agents(one.agent) and one.impact > most for one in calls):
-                gone[key] = running
-            elif held and others_hold:
-                shared.append((key, running, held))
-            elif key.right == "work" and (idle or running.start.views):
-                own = {key.agent, *running.served} if key.agent and agents(key.agent) else set[str]()
-                if calls and (held or own or idle):
-                    asked.append((key, running, held | own))
-                elif not calls and (held or idle):
-                    gone[key] = running
-        async with asyncio.TaskGroup() as group:
-            for key, running in gone.items():
-                group.create_task(self._freeze(key, running))
-            for key, running, whose in shared:
-                group.create_task(self._end_work_of(key, running, whose))
-            for key, running, whose in asked:
-                group.create_task(self._end_background(key, running, whose))
-
-    async def _freeze(self, key: InstanceKey, running: Running) -> None:
-        """Freeze an instance at once; its calls are lost, and it is stopped in the background."""
-        if self._instances.running.get(key) is not running:
-            return
-        self._instances.take(key)
-        for underway in self._underway:
-            if underway.key == key:
-                underway.end()
-        with suppress(SandboxError):  # stopping ends it then
-            await running.instance.freeze()
-        self._background.begin(partial(self._stop, key, running), f"end of {key}")
-
-    async def _stop(self, key: InstanceKey, running: Running) -> None:
-        await self._forget(key)
-        with suppress(SandboxError):  # the host removes what is left at the end of the session
-            await self._instances.stop(running)
-
-    async def _end_work_of(self, key: InstanceKey, running: Running, whose: frozenset[str]) -> None:
-        """Have an instance end its background work for some names, and keep what it holds for others. If it can't, the
-        whole instance is ended."""
-        for one in whose:
-            if not await running.client.end_background(self._session, one, _ENDING):
-                await self._freeze(key, running)
-                return
-            self._holding.let_go(key, one)
-
-    async def _end_background(self, key: InstanceKey, running: Running, whose: frozenset[str]) -> None:
-        """Have an instance end its background work; if it can't and is in use, the whole instance is ended."""
-        running.ending = True
-        held = self._holding.holds(key)
-        await self._observer.forget(key)  # changes of state caused by this are not reported
-        for one in whose:
-            if not await running.client.end_background(self._session, one, _ENDING) and held:
-                await self._freeze(key, running)
-                return
-        self._holding.forget(key)
+        """End whatever some agents may no longer run; see `InstanceEndings.halt`."""
+        await self._endings.halt(agents, most=most, idle=idle)
 
     async def end_background(self, agents: Callable[[str], bool]) -> None:
-        """End what calls of these agents have left running in the background. Everything else goes on.
-
-        A module that has nothing of the kind, or does not confirm in time, is left as it is.
-        """
-        async with asyncio.TaskGroup() as group:
-            for key, running in list(self._instances.running.items()):
-                for whose in self._holding.held(key):
-                    if agents(agent_of(whose)):
-                        group.create_task(running.client.end_background(self._session, whose, _ENDING))
+        """End what calls of these agents have left running; see `InstanceEndings.end_background`."""
+        await self._endings.end_background(agents)
 
     async def drop(self, module: str) -> None:
         """Stop all instances of a module, and discard what it carries; the next call starts it again."""
         for key in list(self._instances.of(module)):
             await self._instances.drop(key)
-        for whose in [one for one in self._carried if one[0] == module]:
-            del self._carried[whose]
+
+        self._carried = {name: carried for name, carried in self._carried.items() if name[0] != module}
         self._served = {(key, whose) for key, whose in self._served if key.module != module}
 
     async def leave(self, copy: Path) -> None:
         """Stop everything that works in a copy of the workspace that will be removed."""
         async with asyncio.TaskGroup() as group:
-            for key in [one for one in self._instances.running if one.copy == copy]:
-                group.create_task(self._instances.give_up(key))
+            for key in list(self._instances.running):
+                if key.copy == copy:
+                    group.create_task(self._instances.give_up(key))
+
         self._served = {(key, whose) for key, whose in self._served if key.copy != copy}
         self._quotas = {room: quota for room, quota in self._quotas.items() if room.folder != copy}
 
     async def _forget(self, key: InstanceKey) -> None:
         """Forget the state of an instance that is gone."""
         await self._observer.forget(key)
-        self._holding.forget(key)
+        self._stateful.forget(key)
 
-    def _restable(self) -> dict[InstanceKey, float]:
+    def _idle_times(self) -> dict[InstanceKey, float]:
         """The running instances, and after how many seconds without a call each may be stopped."""
-        return {
-            key: self._idle * (HELD if self._holding.holds(key) else 1) for key in self._instances.running
-        }
+        return {key: self._idle_time(key) for key in self._instances.running}
 
-    async def _stop_resting(self, key: InstanceKey) -> None:
+    def _idle_time(self, key: InstanceKey) -> float:
+        return self._idle * HELD if self._stateful.holds(key) else self._idle
+
+    async def _stop_idle(self, key: InstanceKey) -> None:
         """Stop an idle instance unless it is called meanwhile; a later call waits, and starts it again."""
         async with self._instances.lock(key):
-            if key in self._instances.running and self._rest.due(key):
+            if key in self._instances.running and self._idle_timer.due(key):
                 await self._instances.give_up(key)
 
     async def close(self) -> None:
         """Stop every instance of the session."""
-        await self._rest.close()
-        await self._pulse.close()
+        await self._idle_timer.close()
+        await self._health.close()
         await self._observer.close()
+
         for key in list(self._instances.running):
             await self._instances.give_up(key)
-        await self._background.finish()
+        await self._endings.finish()
         await self._host.end_session(self._session)
 
 
@@ -636,9 +582,10 @@ def _checked(change: StateChange, known: Sequence[str]) -> str:
     Raises:
         ModuleFault: it does not.
     """
-    if change.state not in known:
-        there = f"it names {', '.join(known)}" if known else "it names none"
-        raise ModuleFault(
-            f"The module reported the state {change.state!r}, which is not in its manifest; {there}."
-        )
-    return known[0]
+    if change.state in known:
+        return known[0]
+
+    names = f"it names {', '.join(known)}" if known else "it names none"
+    raise ModuleFault(
+        f"The module reported the state {change.state!r}, which is not in its manifest; {names}."
+    )

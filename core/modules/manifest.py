@@ -81,38 +81,50 @@ def _checked(schema: str) -> str:
 
 
 class Function(_Frozen):
-    """One function. `schema_text`: JSON Schema of the parameters, as JSON without blanks. `timeout` in seconds.
-
-    `held`: it answers from state that writing calls left in the module's process. `cache_key`: the text parameter that
-    is the key for caching results with the session; empty: no caching.
-    """
+    """One function."""
 
     name: FunctionName
     alias: Annotated[str, Field(pattern=r"\A([A-Z][A-Z0-9_]{1,31})?\z"), AfterValidator(_alias)] = ""
+    """A second name, for models that know it from elsewhere; empty: none."""
     summary: Line = ""
+    """One line, which every agent reads."""
     documentation: Annotated[str, AfterValidator(_documentation)] = ""
+    """What an agent reads that wants to call it."""
     schema_text: Annotated[str, AfterValidator(lambda text: _checked(text))]
+    """JSON Schema of the parameters, as JSON without blanks."""
     body: str = ""
+    """The parameter that is the body of a block; empty: none."""
     media_type: MediaType = ""
+    """The type of its results; empty: text."""
     impact: Literal[0, 1, 2] = 0
+    """How much it can change: nothing, files, anything."""
     idempotent: bool = False
+    """Whether a second call changes nothing more."""
     exclusive: bool = False
+    """Whether its calls for one agent run one after the other."""
     states: Annotated[tuple[FunctionName, ...], Field(max_length=32, strict=False)] = ()
+    """The states of the module in which it is offered; empty: in all."""
     held: bool = False
+    """Whether it answers from state that writing calls left in the module's process."""
     cache_key: str = ""
+    """The text parameter that is the key for caching results with the session; empty: no caching."""
     timeout: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 0.0
+    """In seconds; 0: the core decides."""
 
     @model_validator(mode="after")
     def _parameters(self) -> Self:
-        properties = self.parameters["properties"]
-        assert isinstance(properties, dict)
-        parameter = properties.get(self.body)
-        if self.body and (not isinstance(parameter, dict) or parameter.get("type") != "string"):
+        if self.body and not self._takes_text(self.body):
             raise ValueError(f"its body parameter {self.body!r} is not a parameter of type string")
-        key = properties.get(self.cache_key)
-        if self.cache_key and (not isinstance(key, dict) or key.get("type") != "string"):
+        if self.cache_key and not self._takes_text(self.cache_key):
             raise ValueError(f"its cache key {self.cache_key!r} is not a parameter of type string")
         return self
+
+    def _takes_text(self, name: str) -> bool:
+        """Whether there is a parameter of this name, for a text."""
+        properties = self.parameters["properties"]
+        assert isinstance(properties, dict)
+        parameter = properties.get(name)
+        return isinstance(parameter, dict) and parameter.get("type") == "string"
 
     @property
     def parameters(self) -> dict[str, JSON]:
@@ -129,30 +141,39 @@ class DeclaredState(_Frozen):
 
 
 class Needs(_Frozen):
-    """What the module needs from its sandbox; 0: the sandbox decides. `own_instances`: each agent has its own.
-    `forgets`: nothing of a call outlives it; a claim, which is believed of shipped modules.
-    """
+    """What the module needs from its sandbox."""
 
     egress: Annotated[tuple[Egress, ...], Field(max_length=50, strict=False)] = ()
+    """The hosts that it reaches."""
     secrets: Annotated[tuple[Secret, ...], Field(max_length=20, strict=False)] = ()
+    """The names of the secrets that it is to be given."""
     workspace: Literal["none", "read", "write"] = "none"
+    """What it does with the session's workspace."""
     memory_bytes: Annotated[int, Field(ge=0, lt=1 << 50)] = 0
+    """0: the sandbox decides."""
     cpu: Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)] = 0.0
+    """Processors; 0: the sandbox decides."""
     pids: Annotated[int, Field(ge=0, le=1 << 22)] = 0
+    """Processes; 0: the sandbox decides."""
     own_instances: bool = False
+    """Whether each agent has an instance of its own."""
     forgets: bool = False
+    """Whether nothing of a call outlives it; a claim, which is believed of shipped modules."""
 
 
 class Manifest(_Frozen):
-    """A module's manifest, checked. `states`: the initial one first."""
+    """A module's manifest, checked."""
 
     protocol: Literal[1] = PROTOCOL
     name: ModuleName
     version: Annotated[str, Field(max_length=64), AfterValidator(_one_line)] = ""
     purpose: Annotated[str, Field(max_length=600), AfterValidator(_one_line)] = ""
+    """What it is for, in a sentence or two."""
     keywords: Annotated[tuple[Keyword, ...], Field(max_length=100, strict=False)] = ()
+    """Words by which it is found."""
     functions: Annotated[tuple[Function, ...], Field(min_length=1, max_length=100, strict=False)]
     states: Annotated[tuple[DeclaredState, ...], Field(max_length=32, strict=False)] = ()
+    """The states of its state machine, the initial one first."""
     needs: Needs = Needs()
 
     @model_validator(mode="after")
@@ -160,13 +181,12 @@ class Manifest(_Frozen):
         _unique("function", [function.name for function in self.functions])
         _unique("alias", [function.alias for function in self.functions if function.alias])
         _unique("state", [state.name for state in self.states])
+
         states = {state.name for state in self.states}
         for function in self.functions:
-            for state in function.states:
-                if state not in states:
-                    raise ValueError(
-                        f"{function.name} is offered in {state!r}, which is not one of the states"
-                    )
+            unknown = next((state for state in function.states if state not in states), None)
+            if unknown is not None:
+                raise ValueError(f"{function.name} is offered in {unknown!r}, which is not one of the states")
         return self
 
     def function(self, name: str) -> Function | None:
@@ -204,10 +224,12 @@ class Manifest(_Frozen):
             raise ModuleFault(
                 f"The module's manifest has {len(data):,} bytes; the limit is {LARGEST_MANIFEST:,}."
             )
+
         try:
             message = pb.Manifest.FromString(data)
         except DecodeError as error:
             raise ModuleFault("The module's manifest is not a message of the protocol.") from error
+
         try:
             return cls.model_validate(_fields(message))
         except ValidationError as error:

@@ -30,9 +30,13 @@ class Observer:
     def __init__(self, supervisor: Supervisor) -> None:
         self._background = Background(supervisor)
         self._tasks: dict[_Who, asyncio.Task[None]] = {}
+        """The listeners."""
         self._told: dict[_Who, StateChange] = {}
+        """The newest state that was reported."""
         self._calls: Counter[_Who] = Counter()
+        """How many calls are under way."""
         self._ended = asyncio.Event()
+        """Set, and replaced by a new one, when a call ends."""
 
     @contextmanager
     def calling(self, key: InstanceKey, whose: str) -> Iterator[None]:
@@ -56,9 +60,8 @@ class Observer:
         """Report the changes on `stream` to `on_state`, unless there is already a listener."""
         who = key, whose
         if who not in self._tasks:
-            self._tasks[who] = self._background.begin(
-                partial(self._listen, who, stream, on_state), f"changes of {whose or key}"
-            )
+            listening = partial(self._listen, who, stream, on_state)
+            self._tasks[who] = self._background.begin(listening, f"changes of {whose or key}")
 
     async def forget(self, key: InstanceKey) -> None:
         """Stop listening to an instance."""
@@ -75,11 +78,12 @@ class Observer:
         await self._background.end(*tasks)
 
     async def _listen(self, who: _Who, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
-        newest: asyncio.Queue[StateChange | None] = asyncio.Queue()
-        reading = self._background.begin(partial(_read, stream, newest), f"stream of {who[1] or who[0]}")
+        """Report changes until there are no more, or too many."""
+        changes: asyncio.Queue[StateChange | None] = asyncio.Queue()
+        reading = self._background.begin(partial(_read, stream, changes), f"stream of {who[1] or who[0]}")
         try:
             for _ in range(_TOLD):
-                state = await self._next(who, newest)
+                state = await self._next(who, changes)
                 if state is None:
                     return
                 self._told[who] = state
@@ -87,25 +91,27 @@ class Observer:
         finally:
             await self._background.end(reading)
 
-    async def _next(self, who: _Who, newest: asyncio.Queue[StateChange | None]) -> StateChange | None:
+    async def _next(self, who: _Who, changes: asyncio.Queue[StateChange | None]) -> StateChange | None:
         """The next change to a new state, while no call is under way; None if there will be none."""
         while True:
-            state = await newest.get()
+            state = await changes.get()
             while self._calls[who]:
                 await self._ended.wait()
-            while not newest.empty():
-                state = newest.get_nowait()
+
+            # What came while a call was under way is its own, and only the newest counts.
+            while not changes.empty():
+                state = changes.get_nowait()
             if state is None or state != self._told.get(who):
                 return state
 
 
-async def _read(stream: AsyncIterator[StateChange], newest: asyncio.Queue[StateChange | None]) -> None:
+async def _read(stream: AsyncIterator[StateChange], changes: asyncio.Queue[StateChange | None]) -> None:
     """Put the changes into a queue, followed by None."""
     count = 0
     with suppress(SandboxError, ModuleFault):  # the next call reports what happened to the module
         async for state in stream:
-            newest.put_nowait(state)
+            changes.put_nowait(state)
             count += 1
             if count == _READ:
                 break
-    newest.put_nowait(None)
+    changes.put_nowait(None)

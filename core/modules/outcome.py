@@ -11,38 +11,43 @@ from iact.core.ports import JSON
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """An argument passed by value: the content for `parameter`. `name`: the name of the variable, for the module."""
+    """An argument passed by value."""
 
     parameter: str
     media: str
+    """The type of the content."""
     data: bytes
+    """The content."""
     name: str = ""
+    """The name of the variable, for the module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call. `function`: without the module's name. `values`: arguments passed as content.
-
-    `carried`: what the agent's earlier calls of this module left for the next. `cached`: what an earlier call with the
-    same key returned.
-    """
+    """One call, as its module is told."""
 
     call_id: str
     session: str
     agent: str
+    """The name under which the module keeps its state (`core.modules.state_names`)."""
     function: str
+    """The function, without the module's name."""
     arguments: Mapping[str, JSON] = field(default_factory=dict)
     values: tuple[Attached, ...] = ()
+    """Arguments passed as content."""
     carried: bytes = b""
+    """What the agent's earlier calls of this module left for the next."""
     cached: Attached | None = None
+    """What an earlier call with the same key returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a call, for people; `fraction`: from 0 to 1, if known."""
+    """The progress of a call, for people."""
 
     text: str
     fraction: float | None
+    """From 0 to 1; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,48 +55,62 @@ class ArtifactChunk:
     """A piece of an artifact, in order within the artifact."""
 
     id: str
+    """The artifact, within its call."""
     name: str
     media: str
+    """The type of its content."""
     data: bytes
     last: bool
+    """Whether the artifact is complete with this."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentArtifact:
-    """An artifact that a call produced, `size` in bytes. Its content went to `on_artifact`."""
+    """An artifact that a call produced. Its content went to `on_artifact`."""
 
     id: str
     name: str
     media: str
+    """The type of its content."""
     size: int
+    """In bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """The module's state for this agent; `entry_points`: functions offered now, if not as in the manifest."""
+    """The module's state for this agent."""
 
     state: str
     entry_points: tuple[str, ...]
+    """The functions offered now; empty: as in the manifest."""
     note: str
+    """What it says about it, for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleAsk:
-    """A question to a person, in the module's words. `schema`: what to fill in, as JSON; `url`: an address to open."""
+    """A question to a person."""
 
     id: str
+    """The question, within its call."""
     message: str
+    """The question in the module's words."""
     schema: str = ""
+    """What to fill in, as JSON; empty: nothing."""
     url: str = ""
+    """An address to open; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleReply:
-    """What happened to a question. `refused`: it can't be shown to a person. `reason`: why no person decided."""
+    """What happened to a question."""
 
     action: Literal["accept", "decline", "cancel", "refused"]
+    """What the person decided. "cancel": nobody did. "refused": it can't be shown to a person."""
     values: Mapping[str, JSON] = field(default_factory=dict)
+    """What they filled in."""
     reason: str = ""
+    """Why no person decided."""
 
 
 SendReply: TypeAlias = Callable[[ModuleReply], Awaitable[None]]
@@ -103,20 +122,24 @@ OnAsk: TypeAlias = Callable[[ModuleAsk, SendReply], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The function succeeded. `output`: its result as text (JSON text for `application/json`); empty if the result is
-    the artifact with the id `artifact`. `media`: empty if neither the call nor, if the caller consults it, the manifest
-    names one. `data`: results that are not text for the agent, such as an exit status. `state`: the module's state for
-    this agent, if the call reported one. `carried`: what its next call receives; None: unchanged. `cached`: the id of
-    the artifact that is kept for later calls with the same key; empty: none."""
+    """The function succeeded."""
 
     output: str
+    """Its result as text (JSON text for `application/json`); empty if the result is the artifact `artifact`."""
     media: str
+    """The type of the result; empty if neither the call nor, if the caller consults it, the manifest names one."""
     data: Mapping[str, JSON]
+    """Results that are not text for the agent, such as an exit status."""
     artifact: str | None
+    """The id of the artifact that is the result; None: the result is a text."""
     artifacts: tuple[SentArtifact, ...]
+    """All artifacts of the call."""
     state: StateChange | None
+    """The module's state for this agent; None: the call reported none."""
     carried: bytes | None = None
+    """What its next call receives; None: unchanged."""
     cached: str = ""
+    """The id of the artifact that is kept for later calls with the same key; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +147,12 @@ class Raised:
     """The function raised an error."""
 
     type: str
+    """The name of the error's class."""
     message: str
     trace: str
+    """Where it happened, in the module's code."""
     output: str
+    """What was printed before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +160,7 @@ class TimedOut:
     """The deadline passed before the function ended; the call was cancelled."""
 
     output: str
+    """What was printed before."""
 
 
 Outcome: TypeAlias = Completed | Raised | TimedOut

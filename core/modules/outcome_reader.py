@@ -36,21 +36,26 @@ _LARGEST_STATUS: Final = 10**9
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The limits of one call. Text is counted in UTF-8 bytes over all events, including the end.
-
-    `tiny`: how many events may hold less than `little` bytes of text and content on average, plus `tiny_each` more per
-    second: real streams seldom send so many tiny events.
-    """
+    """The limits of one call, over all its events, including the end."""
 
     text: int = 8 << 20
+    """Bytes of text, in UTF-8."""
     artifacts: int = 256 << 20
+    """Bytes of artifacts."""
     artifact_count: int = 1000
     events: int = 200_000
-    tiny: int = 20_000
-    tiny_each: int = 100
-    little: int = 64
     carried: int = 256 << 10
+    """Bytes that it may leave for the next call."""
     asks: int = 20
+    """Questions to a person."""
+
+    # Real streams seldom send so many tiny events.
+    tiny: int = 20_000
+    """How many events may hold less than `little` on average."""
+    tiny_each: int = 100
+    """How many more of them, per second."""
+    little: int = 64
+    """Bytes of text and content."""
 
 
 class OutcomeReader:
@@ -64,15 +69,25 @@ class OutcomeReader:
         self._limits = limits
         self._call = call
         self._before = before
-        self._output: list[str] = []
-        self._text = 0
-        self._events = 0
-        self._bytes = 0
-        self._open: dict[str, SentArtifact] = {}
-        self._done: dict[str, SentArtifact] = {}
-        self._asked: set[str] = set()
-        self._state: StateChange | None = None
         self._end: pb.Result | pb.Error | None = None
+
+        # What came, as it is counted.
+        self._events = 0
+        self._text = 0
+        """Bytes of text."""
+        self._bytes = 0
+        """Bytes of artifacts."""
+
+        # What came.
+        self._output: list[str] = []
+        self._state: StateChange | None = None
+        """The newest state."""
+        self._open: dict[str, SentArtifact] = {}
+        """The artifacts that are not complete."""
+        self._done: dict[str, SentArtifact] = {}
+        """Those that are."""
+        self._asked: set[str] = set()
+        """The ids of questions."""
 
     @property
     def output(self) -> str:
@@ -96,16 +111,26 @@ class OutcomeReader:
             raise ModuleFault(f"The module sent more than {self._limits.events:,} events in one call.")
         if self._events > self._limits.tiny and self._is_flood(seconds):
             raise ModuleFault(f"The module sent {self._events:,} nearly empty events in one call.")
+
         try:
             event = pb.InvokeEvent.FromString(data)
         except DecodeError as error:
             raise ModuleFault("The module sent something that is not a message of the protocol.") from error
+
         if self._call and event.call_id != self._call:
-            if event.call_id and event.call_id == self._before:
+            # The call before may have ended by its time limit, and its module learns that only later.
+            is_late = event.call_id != "" and event.call_id == self._before
+            if is_late:
                 return None
             raise ModuleFault("The module sent an event that belongs to no call.")
         if self._end is not None:
             raise ModuleFault("The module sent more after the end of the call.")
+        return self._take_event(event, len(data))
+
+    def _take_event(
+        self, event: pb.InvokeEvent, size: int
+    ) -> str | Progress | ArtifactChunk | StateChange | ModuleAsk | None:
+        """Take an event of this call, as `take`. `size`: its bytes."""
         match event.WhichOneof("event"):
             case "output":
                 return self._take_output(event.output.text)
@@ -120,10 +145,10 @@ class OutcomeReader:
                 return self._take_ask(event.ask)
             case "result":
                 self._end = event.result
-                self._count(len(data))
+                self._count(size)
             case "error":
                 self._end = event.error
-                self._count(len(data))
+                self._count(size)
             case None:
                 # An event from a newer revision of the contract.
                 pass
@@ -132,9 +157,9 @@ class OutcomeReader:
     def _is_flood(self, seconds: float) -> bool:
         """Whether there were too many events for what the earlier ones held."""
         limits = self._limits
-        held = self._text + self._bytes
-        before = self._events - 1
-        return held < limits.little * before and before >= limits.tiny + limits.tiny_each * seconds
+        earlier = self._events - 1
+        held_little = self._text + self._bytes < limits.little * earlier
+        return held_little and earlier >= limits.tiny + limits.tiny_each * seconds
 
     def _count(self, size: int) -> None:
         self._text += size
@@ -142,7 +167,9 @@ class OutcomeReader:
             raise ModuleFault(f"The module sent more than {self._limits.text:,} bytes of text in one call.")
 
     def _take_output(self, text: str) -> str:
-        self._count(len(text) if text.isascii() else len(text.encode()))
+        # Asking is quicker than encoding, and nearly always enough.
+        size = len(text) if text.isascii() else len(text.encode())
+        self._count(size)
         self._output.append(text)
         return text
 
@@ -155,20 +182,25 @@ class OutcomeReader:
     def _take_artifact(self, chunk: pb.ArtifactChunk) -> ArtifactChunk:
         if not chunk.id or len(chunk.id) > 64 or chunk.id in self._done:
             raise ModuleFault("The module sent a chunk of an artifact with a wrong id.")
+
         begun = self._open.pop(chunk.id, None)
         if begun is None:
             if len(self._open) + len(self._done) >= self._limits.artifact_count:
                 raise ModuleFault(
                     f"The module sent more than {self._limits.artifact_count:,} artifacts in one call."
                 )
+            # Its name and type are those of its first chunk.
             begun = SentArtifact(chunk.id, line(chunk.name, 200), line(chunk.media_type, 128), 0)
+
         self._bytes += len(chunk.data)
         if self._bytes > self._limits.artifacts:
             raise ModuleFault(
                 f"The module sent more than {self._limits.artifacts:,} bytes of artifacts in one call."
             )
+
         grown = SentArtifact(begun.id, begun.name, begun.media, begun.size + len(chunk.data))
-        (self._done if chunk.last else self._open)[chunk.id] = grown
+        artifacts = self._done if chunk.last else self._open
+        artifacts[chunk.id] = grown
         return ArtifactChunk(grown.id, grown.name, grown.media, chunk.data, chunk.last)
 
     def _take_ask(self, ask: pb.Ask) -> ModuleAsk:
@@ -180,6 +212,7 @@ class OutcomeReader:
             raise ModuleFault(
                 f"The module asked for a form whose schema has more than {LONGEST_SCHEMA >> 10} KiB."
             )
+
         self._count(ask.ByteSize())
         self._asked.add(ask.id)
         return ModuleAsk(ask.id, ask.message, ask.schema_json, ask.url)
@@ -194,20 +227,23 @@ class OutcomeReader:
             case None:
                 raise ModuleFault("The module ended the call without a result or an error.")
             case pb.Error() as error:
+                kind = line(error.type, 128) or "Error"
                 message = error.message[: 64 << 10]
                 trace = error.stack_trace[: 256 << 10]
-                return Raised(line(error.type, 128) or "Error", message, trace, self.output)
+                return Raised(kind, message, trace, self.output)
             case result:
+                self._check(result)
                 return self._completed(result)
 
-    def _completed(self, result: pb.Result) -> Completed:
+    def _check(self, result: pb.Result) -> None:
+        """Raise ModuleFault if a result breaks the contract."""
         if self._open:
             raise ModuleFault("The module ended the call in the middle of an artifact.")
-        kind = result.WhichOneof("value")
-        if kind == "artifact" and result.artifact not in self._done:
+        if result.WhichOneof("value") == "artifact" and result.artifact not in self._done:
             raise ModuleFault("The module's result is an artifact that it did not send.")
         if result.cached and result.cached not in self._done:
             raise ModuleFault("The module asked to cache an artifact that it did not send.")
+
         if len(result.text) > _LARGEST_VALUE or len(result.json) > _LARGEST_VALUE:
             raise ModuleFault("The module's result has more than 1 MiB; it should have streamed it.")
         if len(result.carried) > self._limits.carried:
@@ -215,12 +251,26 @@ class OutcomeReader:
                 f"The module asked to carry {len(result.carried):,} bytes to its next call; the limit "
                 f"is {self._limits.carried:,}."
             )
-        if kind == "json":
-            _json(result.json, "result")
-        text = {"text": result.text, "json": result.json, "artifact": ""}[kind] if kind else self.output
+
+    def _completed(self, result: pb.Result) -> Completed:
+        kind = result.WhichOneof("value")
+        media = line(result.media_type, 128)
+        match kind:
+            case "text":
+                output = result.text
+            case "json":
+                _json(result.json, "result")
+                output = result.json
+                media = media or "application/json"
+            case "artifact":
+                output = ""
+            case None:
+                # What was printed is the result.
+                output = self.output
+
         return Completed(
-            output=text,
-            media=line(result.media_type, 128) or ("application/json" if kind == "json" else ""),
+            output=output,
+            media=media,
             data=_data(result.data_json),
             artifact=result.artifact if kind == "artifact" else None,
             artifacts=tuple(self._done.values()),
@@ -255,10 +305,10 @@ def _data(text: str) -> Mapping[str, JSON]:
 
 def exit_status(data: JSON) -> int | None:
     """The exit status in a result's data; None if it is missing or impossible."""
-    found = data.get("exit_status") if isinstance(data, dict) else None
-    if not isinstance(found, int) or isinstance(found, bool) or abs(found) >= _LARGEST_STATUS:
+    status = data.get("exit_status") if isinstance(data, dict) else None
+    if not isinstance(status, int) or isinstance(status, bool):
         return None
-    return found
+    return status if abs(status) < _LARGEST_STATUS else None
 
 
 def line(text: str, limit: int) -> str:

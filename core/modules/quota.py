@@ -36,20 +36,24 @@ def disk_usage(folder: Path) -> int:
     No link is followed, and a file with several names counts once. Folders nested too deep count as infinitely large.
     """
     total = 0
-    seen: set[tuple[int, int]] = set()
+    counted: set[tuple[int, int]] = set()
     with suppress(OSError):
-        for status in _everything(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), 0):
+        for status in _below(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), 0):
             if status is None:
                 return _ENDLESS
-            key = status.st_dev, status.st_ino
-            if key not in seen:
+
+            file = status.st_dev, status.st_ino
+            if file not in counted:
                 total += max(_LEAST, status.st_blocks * 512)
-            if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
-                seen.add(key)
+
+            # Only of these can another name come: a set of all would be as large as the workspace has files.
+            has_names = status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)
+            if has_names:
+                counted.add(file)
     return total
 
 
-def _everything(folder: int, depth: int) -> Iterator[os.stat_result | None]:
+def _below(folder: int, depth: int) -> Iterator[os.stat_result | None]:
     """The status of everything below an open folder, which is closed at the end; None for entries that are too deep."""
     try:
         with os.scandir(folder) as entries:
@@ -57,19 +61,21 @@ def _everything(folder: int, depth: int) -> Iterator[os.stat_result | None]:
                 with suppress(OSError):  # gone meanwhile
                     status = entry.stat(follow_symlinks=False)
                     yield status if depth < _DEPTH else None
+
                     if stat.S_ISDIR(status.st_mode):
                         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-                        yield from _everything(os.open(entry.name, flags, dir_fd=folder), depth + 1)
+                        yield from _below(os.open(entry.name, flags, dir_fd=folder), depth + 1)
     finally:
         os.close(folder)
 
 
 @dataclass(frozen=True, slots=True)
 class FolderUse:
-    """The folder that calls fill, and a description of its content for agents."""
+    """The folder that calls fill."""
 
     folder: Path
     holds: str = "The workspace"
+    """What is in it, for agents."""
 
 
 class Quota:
@@ -89,32 +95,44 @@ class Quota:
         """
         if not self._most:
             return await run()
+
         size = await self._usage()
         if size <= self._most:
             self._tries = None
             return await self._watched(run, self._most)
+
         if self._tries is None:
             self._tries = _TRIES
             return self._full("It was not run. Delete files first; calls may run as long as they make room.")
-        if not self._tries:
+        if self._tries == 0:
             return self._full("It was not run. Ask the user to make room in the workspace.")
+
         outcome = await self._watched(run, size)
-        if self._tries and await self._usage() >= size:
+        if not self._tries:
+            return outcome
+
+        made_room = await self._usage() < size
+        # Another call may have found room meanwhile.
+        if not made_room and self._tries:
             self._tries -= 1
         return outcome
 
     async def _watched(self, run: Callable[[], Coroutine[None, None, Outcome]], most: int) -> Outcome:
+        """Make a call, and stop it once more than `most` bytes are taken."""
         task = asyncio.create_task(run())
         pause = _LOOK
         try:
-            while not (await asyncio.wait({task}, timeout=pause))[0]:
+            while True:
+                done, _ = await asyncio.wait({task}, timeout=pause)
+                if done:
+                    return task.result()
+
                 began = time.monotonic()
                 if await self._usage() > most:
                     if self._tries is None:
                         self._tries = _TRIES
                     return self._full("It was stopped. Delete files, or write less.")
                 pause = max(_LOOK, _PATIENCE * (time.monotonic() - began))
-            return task.result()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -123,7 +141,7 @@ class Quota:
         return await asyncio.to_thread(disk_usage, self._room.folder)
 
     def _full(self, what: str) -> Raised:
+        """The outcome of a call for which there was no room. `what`: what became of it, and what to do."""
         size = f"{self._most / (1 << 20):,.0f} MiB"
-        return Raised(
-            "WorkspaceFull", f"{self._room.holds} takes more than the {size} that it may. {what}", "", ""
-        )
+        message = f"{self._room.holds} takes more than the {size} that it may. {what}"
+        return Raised("WorkspaceFull", message, "", "")

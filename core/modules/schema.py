@@ -29,6 +29,7 @@ _NAMED: Final = frozenset({"properties", "$defs", "definitions", "dependentSchem
 """Keywords whose value maps free names to schemas."""
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
 """Keywords whose value is data, not a schema."""
+_DIALECT: Final = jsonschema.Draft202012Validator.META_SCHEMA["$id"]
 _PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
@@ -38,9 +39,9 @@ def clean(text: str) -> str:
     Raises:
         ValueError: it contains one.
     """
-    found = HIDDEN.search(text)
-    if found:
-        raise ValueError(f"it holds the invisible character U+{ord(found[0]):04X}")
+    invisible = HIDDEN.search(text)
+    if invisible:
+        raise ValueError(f"it holds the invisible character U+{ord(invisible[0]):04X}")
     return text
 
 
@@ -50,6 +51,28 @@ def check_schema(text: str) -> dict[str, JSON]:
     Raises:
         ValueError: it can't; the message says why.
     """
+    schema = _parsed(text)
+
+    # The order matters: how deep it is bounds all that follows, and what is no schema has no parts to count.
+    _check_depth(schema, 0)
+    if schema.get("$schema", _DIALECT) != _DIALECT:
+        raise ValueError("the parameter schema is not of JSON Schema 2020-12")
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"the parameter schema is not valid ({error.message[:200]})") from error
+
+    properties = schema.setdefault("properties", {})
+    assert isinstance(properties, dict)
+    for name in properties:
+        if not _PARAMETER.fullmatch(name):
+            raise ValueError(f"the parameter name {name[:80]!r} is not allowed")
+    _check_size(schema)
+    return schema
+
+
+def _parsed(text: str) -> dict[str, JSON]:
+    """The object in a text that a schema may be."""
     if len(text.encode("utf-8", "replace")) > _SCHEMA_BYTES:
         raise ValueError("the parameter schema has more than 16 KiB")
     try:
@@ -58,23 +81,9 @@ def check_schema(text: str) -> dict[str, JSON]:
         raise ValueError("the parameter schema is nested too deeply") from error
     except ValueError as error:
         raise ValueError(f"the parameter schema is not JSON ({error})") from error
+
     if not isinstance(schema, dict) or schema.get("type") != "object":
         raise ValueError('the parameter schema is not a JSON Schema of type "object"')
-    _check_depth(schema, 0)
-    if (
-        schema.get("$schema", jsonschema.Draft202012Validator.META_SCHEMA["$id"])
-        != (jsonschema.Draft202012Validator.META_SCHEMA["$id"])
-    ):
-        raise ValueError("the parameter schema is not of JSON Schema 2020-12")
-    try:
-        jsonschema.Draft202012Validator.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        raise ValueError(f"the parameter schema is not valid ({error.message[:200]})") from error
-    properties = schema.setdefault("properties", {})
-    for name in properties:
-        if not _PARAMETER.fullmatch(name):
-            raise ValueError(f"the parameter name {name[:80]!r} is not allowed")
-    _check_size(schema)
     return schema
 
 
@@ -83,14 +92,20 @@ def _no_constant(name: str) -> float:
 
 
 def _check_depth(value: object, depth: int) -> None:
+    """Refuse what is nested too deeply, and every text with an invisible character."""
     if depth > _SCHEMA_DEPTH:
         raise ValueError("the parameter schema is nested too deeply")
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for child in children:
-        _check_depth(child, depth + 1)
-    texts = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
-    for text in texts:
-        clean(text)
+
+    if isinstance(value, str):
+        clean(value)
+    elif isinstance(value, list):
+        for item in value:
+            _check_depth(item, depth + 1)
+    elif isinstance(value, dict):
+        for child in value.values():
+            _check_depth(child, depth + 1)
+        for key in value:
+            clean(key)
 
 
 def _check_size(schema: dict[str, JSON]) -> None:
@@ -98,40 +113,57 @@ def _check_size(schema: dict[str, JSON]) -> None:
     multiply."""
     definitions = schema.get("$defs", {})
     assert isinstance(definitions, dict)
-    sizes: dict[str, int] = {}
+    parts = _Parts(definitions)
+    parts.count(schema, ())
+    for name, definition in definitions.items():
+        parts.count(definition, (name,))
 
-    def size(node: JSON, open_: tuple[str, ...]) -> int:
+
+class _Parts:
+    """Counts the parts of a schema with these definitions, its references followed; each definition is counted once."""
+
+    def __init__(self, definitions: dict[str, JSON]) -> None:
+        self._definitions = definitions
+        self._sizes: dict[str, int] = {}
+        """The parts of the definitions that were counted."""
+
+    def count(self, node: JSON, open_: tuple[str, ...]) -> int:
+        """The parts of a node inside of the definitions `open_`."""
         total = 1
-        for keyword, part in node.items() if isinstance(node, dict) else ():
-            if keyword in _REFUSED:
-                raise ValueError(
-                    f"the parameter schema uses {keyword!r}, which the core does not evaluate; leave it out"
-                )
-            if keyword == "$ref":
-                total += referenced(part, open_)
-            elif keyword != "$defs":
-                total += sum(size(child, open_) for child in _subschemas(keyword, part))
+        if isinstance(node, dict):
+            for keyword, part in node.items():
+                total += self._keyword(keyword, part, open_)
+
         if total > _SCHEMA_NODES:
             raise ValueError(
                 f"the parameter schema has more than {_SCHEMA_NODES} parts when its references are followed"
             )
         return total
 
-    def referenced(target: JSON, open_: tuple[str, ...]) -> int:
+    def _keyword(self, keyword: str, part: JSON, open_: tuple[str, ...]) -> int:
+        if keyword in _REFUSED:
+            raise ValueError(
+                f"the parameter schema uses {keyword!r}, which the core does not evaluate; leave it out"
+            )
+        if keyword == "$defs":
+            return 0
+        if keyword == "$ref":
+            return self._referenced(part, open_)
+        return sum(self.count(child, open_) for child in _subschemas(keyword, part))
+
+    def _referenced(self, target: JSON, open_: tuple[str, ...]) -> int:
+        """The parts of the definition that a reference is to."""
         name = target.removeprefix("#/$defs/") if isinstance(target, str) else ""
-        if target != f"#/$defs/{name}" or name not in definitions:
+        if target != f"#/$defs/{name}" or name not in self._definitions:
             raise ValueError(
                 f"the parameter schema refers to {str(target)[:80]!r}; it may only refer to its own $defs"
             )
         if name in open_:
             raise ValueError(f"the parameter schema refers to {name!r} in a circle")
-        if name not in sizes:
-            sizes[name] = size(definitions[name], (*open_, name))
-        return sizes[name]
 
-    size(schema, ())
-    for name, definition in definitions.items():
-        size(definition, (name,))
+        if name not in self._sizes:
+            self._sizes[name] = self.count(self._definitions[name], (*open_, name))
+        return self._sizes[name]
 
 
 def _subschemas(keyword: str, part: JSON) -> Iterator[JSON]:

@@ -19,20 +19,12 @@ class Scrub:
     """Replaces the values of `secrets`, by name. Without secrets, everything passes unchanged."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        found = {
-            form: f"[secret {name}]"
-            for name, value in secrets.items()
-            for form in (
-                value,
-                json.dumps(value)[1:-1],
-                json.dumps(value, ensure_ascii=False)[1:-1],
-                quote(value, ""),
-            )
-        }
+        forms = {form: f"[secret {name}]" for name, value in secrets.items() for form in _forms(value)}
         # Longer forms first: one value may be the beginning of another.
-        self._forms = dict(sorted(found.items(), key=lambda item: -len(item[0])))
+        self._forms = dict(sorted(forms.items(), key=lambda item: -len(item[0])))
         self._longest = max((len(form) for form in self._forms), default=0)
         self._held = ""
+        """The end of a stream so far that may be the beginning of a value."""
 
     def __bool__(self) -> bool:
         return bool(self._forms)
@@ -46,15 +38,16 @@ class Scrub:
     def feed(self, text: str) -> str:
         """Scrub the next piece of a stream, and hold back an end that may be the beginning of a value; `flush` returns
         it."""
-        held = self.text(self._held + text)
-        keep = self._begun(held)
-        self._held = held[len(held) - keep :]
-        return held[: len(held) - keep]
+        clean = self.text(self._held + text)
+        upto = len(clean) - self._begun(clean)
+        self._held = clean[upto:]
+        return clean[:upto]
 
     def flush(self) -> str:
         """The rest of the stream."""
-        held, self._held = self._held, ""
-        return held
+        rest = self._held
+        self._held = ""
+        return rest
 
     def _begun(self, text: str) -> int:
         """How many characters at the end of a text may be the beginning of a value."""
@@ -70,35 +63,52 @@ class Scrub:
             case str():
                 return self.text(value)
             case list():
-                return [self.json(one) for one in value]
+                return [self.json(item) for item in value]
             case dict():
-                return {self.text(key): self.json(one) for key, one in value.items()}
+                return {self.text(key): self.json(item) for key, item in value.items()}
             case _:
                 return value
 
     def state(self, change: StateChange) -> StateChange:
         """Scrub a state of the module."""
-        return StateChange(
-            self.text(change.state), tuple(map(self.text, change.entry_points)), self.text(change.note)
-        )
+        entry_points = tuple(self.text(name) for name in change.entry_points)
+        return StateChange(self.text(change.state), entry_points, self.text(change.note))
 
     def outcome(self, outcome: Outcome) -> Outcome:
         """Scrub the outcome of a call."""
         match outcome:
             case Completed():
-                data = self.json(dict(outcome.data))
-                assert isinstance(data, dict)
-                artifacts = tuple(replace(one, name=self.text(one.name)) for one in outcome.artifacts)
-                state = self.state(outcome.state) if outcome.state is not None else None
-                text = self.text(outcome.output)
-                return replace(outcome, output=text, data=data, artifacts=artifacts, state=state)
+                return self._completed(outcome)
             case Raised():
                 return Raised(
-                    self.text(outcome.type), self.text(outcome.message),
-                    self.text(outcome.trace), self.text(outcome.output),
-                )  # fmt: skip
+                    type=self.text(outcome.type),
+                    message=self.text(outcome.message),
+                    trace=self.text(outcome.trace),
+                    output=self.text(outcome.output),
+                )
             case TimedOut():
                 return TimedOut(self.text(outcome.output))
+
+    def _completed(self, outcome: Completed) -> Completed:
+        data = self.json(dict(outcome.data))
+        assert isinstance(data, dict)
+        return replace(
+            outcome,
+            output=self.text(outcome.output),
+            data=data,
+            artifacts=tuple(replace(sent, name=self.text(sent.name)) for sent in outcome.artifacts),
+            state=self.state(outcome.state) if outcome.state is not None else None,
+        )
+
+
+def _forms(value: str) -> tuple[str, ...]:
+    """A secret as it may be written: as it is, in JSON with and without letters beyond ASCII, and in an address."""
+    return (
+        value,
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        quote(value, ""),
+    )
 
 
 class ScrubBytes:
@@ -110,14 +120,17 @@ class ScrubBytes:
 
     def feed(self, data: bytes, *, last: bool) -> bytes:
         """Scrub the next chunk; the result differs in length by what is held back between chunks."""
-        held = self._held + data
+        clean = self._held + data
         for value in self._values:
-            held = held.replace(value, b"*" * len(value))
-        keep = 0 if last else self._begun(held)
-        self._held = held[len(held) - keep :]
-        return held[: len(held) - keep]
+            clean = clean.replace(value, b"*" * len(value))
+
+        begun = 0 if last else self._begun(clean)
+        upto = len(clean) - begun
+        self._held = clean[upto:]
+        return clean[:upto]
 
     def _begun(self, data: bytes) -> int:
+        """How many bytes at the end may be the beginning of a value."""
         longest = max((len(value) for value in self._values), default=1) - 1
         for length in range(min(longest, len(data)), 0, -1):
             end = data[len(data) - length :]

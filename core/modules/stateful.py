@@ -13,35 +13,37 @@ class StatefulInstances:
     """The names (`core.modules.state_names`) for which instances are not in their initial state."""
 
     def __init__(self) -> None:
-        self._held: dict[InstanceKey, set[str]] = {}
+        self._in_use: dict[InstanceKey, set[str]] = {}
+        """The names for which an instance is in use."""
         self._ever: set[InstanceKey] = set()
+        """Instances that were in use for some name."""
 
     def told(self, key: InstanceKey, whose: str, state: str, initial: str) -> None:
         """Note the state that an instance reported for a name. Without an `initial` state every state counts as in
         use."""
-        held = self._held.setdefault(key, set())
-        if state != initial:
-            held.add(whose)
-            self._ever.add(key)
+        names = self._in_use.setdefault(key, set())
+        if state == initial:
+            names.discard(whose)
         else:
-            held.discard(whose)
+            names.add(whose)
+            self._ever.add(key)
 
     def let_go(self, key: InstanceKey, whose: str) -> None:
         """Note that what an instance held for one name has ended."""
-        self._held.get(key, set()).discard(whose)
+        self._in_use.get(key, set()).discard(whose)
 
     def forget(self, key: InstanceKey) -> None:
         """Note that an instance was stopped, or that what it held has ended."""
-        self._held.pop(key, None)
+        self._in_use.pop(key, None)
         self._ever.discard(key)
 
     def held(self, key: InstanceKey) -> frozenset[str]:
         """The names for which it is in use."""
-        return frozenset(self._held.get(key, ()))
+        return frozenset(self._in_use.get(key, ()))
 
     def holds(self, key: InstanceKey) -> bool:
         """Whether it is in use."""
-        return bool(self._held.get(key))
+        return bool(self._in_use.get(key))
 
     def held_once(self, key: InstanceKey) -> bool:
         """Whether it was in use, and is no longer."""

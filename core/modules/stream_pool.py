@@ -41,10 +41,11 @@ class StreamCall(Protocol):
 
 @dataclass(slots=True)
 class Stream:
-    """One stream. `last`: the id of the previous call, so that its late events can be recognized."""
+    """One stream."""
 
     call: StreamCall
     last: str = ""
+    """The id of the previous call, so that its late events can be recognized."""
 
     async def ask(self, request: bytes) -> None:
         """Send a request.
@@ -65,6 +66,7 @@ class StreamPool:
         self._open = open_stream
         self._free: list[Stream] = []
         self._offered = True
+        """Whether the module supports streams, as far as is known."""
 
     async def take(self) -> Stream | None:
         """A stream for one call; None if the module does not support streams."""
@@ -74,19 +76,22 @@ class StreamPool:
                 return stream
         if not self._offered:
             return None
+
         call = self._open()
-        opened = False
+        is_open = False
         try:
             async with asyncio.timeout(_OPENING) as scope:
-                opened = MARK in {key for key, _ in await call.initial_metadata()}
+                metadata = await call.initial_metadata()
+                is_open = MARK in {key for key, _ in metadata}
         except TimeoutError:
             if not scope.expired():
                 raise
         finally:
-            if not opened:
+            if not is_open:
                 call.cancel()
-        self._offered = opened
-        return Stream(call) if opened else None
+
+        self._offered = is_open
+        return Stream(call) if is_open else None
 
     def give_back(self, stream: Stream, call: str) -> None:
         """Return a stream whose call ended properly."""

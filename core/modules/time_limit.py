@@ -26,6 +26,7 @@ async def time_limit(seconds: float, waited: Callable[[], float]) -> AsyncIterat
     timer: asyncio.TimerHandle
 
     def look() -> None:
+        """End the body, or look again when it may be over."""
         nonlocal timer
         left = end + waited() - loop.time()
         if left > 0:
