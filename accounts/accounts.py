@@ -26,12 +26,14 @@ class Accounts:
 
     database: Database
     clock: Callable[[], float]
+    """Seconds since 1970."""
     audit: AuditLog
     users: Users
     sign_ins: SignIns
     tokens: ApiTokens
     sharing: Sharing
     attempts: Attempts
+    """How often someone may try to sign in."""
     quotas: Quotas
 
 

@@ -37,36 +37,33 @@ class ApiTokens:
         Raises:
             UsageError: the name, a scope or the number of days is invalid.
         """
-        wanted, plain = frozenset(scopes), name.strip()
-        if not plain or len(plain) > 64 or not plain.isprintable():
-            raise UsageError("A token needs a name of up to 64 letters that says what it is for.")
-        if unknown := wanted - frozenset(SCOPES):
-            raise UsageError(f"There is no scope {sorted(unknown)[0]!r}. Choose from {', '.join(SCOPES)}.")
-        if not wanted:
-            raise UsageError(f"A token needs at least one scope. Choose from {', '.join(SCOPES)}.")
-        if not 0 < days <= LONGEST_DAYS:
-            raise UsageError(f"A token can be valid for at most {LONGEST_DAYS:.0f} days.")
-        if "admin" in wanted and user.role != "admin":
+        stored_name = name.strip()
+        chosen = frozenset(scopes)
+        _check(stored_name, chosen, days)
+        if "admin" in chosen and user.role != "admin":
             raise UsageError("Only an administrator can create a token with the scope admin.")
-        shown, now = Shown(PREFIX + mint(), mint_id()), self._clock()
+
+        shown = Shown(PREFIX + mint(), mint_id())
+        now = self._clock()
         with self._database.writing() as connection:
-            if self._named(connection, user.id, plain) is not None:
+            if self._named(connection, user.id, stored_name) is not None:
                 raise UsageError(
-                    f"There is already a token {plain!r}. Choose another name, or revoke that token."
+                    f"There is already a token {stored_name!r}. Choose another name, or revoke that token."
                 )
-            connection.execute(
-                insert(api_tokens).values(
-                    id=shown.id,
-                    digest=digest(shown.secret),
-                    user_id=user.id,
-                    name=plain,
-                    scopes=sorted(wanted),
-                    created=now,
-                    ends=now + days * _DAY,
-                )
-            )
+            row = {
+                "id": shown.id,
+                "digest": digest(shown.secret),
+                "user_id": user.id,
+                "name": stored_name,
+                "scopes": sorted(chosen),
+                "created": now,
+                "ends": now + days * _DAY,
+            }
+            connection.execute(insert(api_tokens).values(**row))
+
+            listed = " ".join(sorted(chosen))
             self._audit.write(
-                connection, "token.created", by, user=user.name, token=plain, scopes=" ".join(sorted(wanted))
+                connection, "token.created", by, user=user.name, token=stored_name, scopes=listed
             )
         return shown
 
@@ -74,13 +71,15 @@ class ApiTokens:
         """The token that a program sent, if it is valid."""
         if not secret.startswith(PREFIX):
             return None
+
+        query = select(api_tokens).where(api_tokens.c.digest == digest(secret))
         with self._database.reading() as connection:
-            row = connection.execute(
-                select(api_tokens).where(api_tokens.c.digest == digest(secret))
-            ).one_or_none()
+            row = connection.execute(query).one_or_none()
         now = self._clock()
         if row is None or row.revoked is not None or row.ends <= now:
             return None
+
+        # To the minute, so that not every request writes.
         if row.used is None or now - row.used >= _MINUTE:
             with self._database.writing() as connection:
                 connection.execute(update(api_tokens).where(api_tokens.c.id == row.id).values(used=now))
@@ -118,9 +117,25 @@ class ApiTokens:
 
     @staticmethod
     def _named(connection: Connection, user: str, name: str) -> Row[tuple[object, ...]] | None:
+        """A user's token that is not revoked, by its name or its id."""
         mine = (api_tokens.c.user_id == user, api_tokens.c.revoked.is_(None))
-        found = (api_tokens.c.name == name) | (api_tokens.c.id == name)
-        return connection.execute(select(api_tokens).where(*mine, found)).first()
+        is_named_so = (api_tokens.c.name == name) | (api_tokens.c.id == name)
+        return connection.execute(select(api_tokens).where(*mine, is_named_so)).first()
+
+
+def _check(name: str, scopes: frozenset[Scope], days: float) -> None:
+    """Raise UsageError if no token can be made of these."""
+    if not name or len(name) > 64 or not name.isprintable():
+        raise UsageError("A token needs a name of up to 64 letters that says what it is for.")
+
+    unknown = scopes - frozenset(SCOPES)
+    if unknown:
+        raise UsageError(f"There is no scope {sorted(unknown)[0]!r}. Choose from {', '.join(SCOPES)}.")
+    if not scopes:
+        raise UsageError(f"A token needs at least one scope. Choose from {', '.join(SCOPES)}.")
+
+    if not 0 < days <= LONGEST_DAYS:
+        raise UsageError(f"A token can be valid for at most {LONGEST_DAYS:.0f} days.")
 
 
 def _token(row: Row[tuple[object, ...]]) -> ApiToken:

@@ -7,11 +7,11 @@ and one for each name from all addresses, which is large enough that no single c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from iact.accounts.database import Database
 from iact.accounts.schema import attempts
@@ -20,10 +20,12 @@ from iact.core.rates import Bucket
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """Allows `most` attempts at once, and one more after each `seconds`."""
+    """A bucket of attempts."""
 
     most: float
+    """How many may be made at once."""
     seconds: float
+    """After how many one more may be made."""
 
 
 _PAIR: Final = _Limit(5, 30)
@@ -40,47 +42,54 @@ class Attempts:
 
     def take(self, name: str, address: str) -> int:
         """Count an attempt. Returns 0 if it may be made, otherwise the seconds until one may."""
+        limits = dict(_limits(name, address))
         now = self._clock()
         with self._database.writing() as connection:
             if self._database.dialect == "postgresql":  # SQLite lets one write at a time anyway
                 connection.exec_driver_sql("LOCK TABLE attempts IN SHARE ROW EXCLUSIVE MODE")
-            kept = {
-                row.subject: Bucket(row.left, row.at)
-                for row in connection.execute(
-                    select(attempts).where(attempts.c.subject.in_([one for one, _ in _limits(name, address)]))
-                )
-            }
-            buckets = {
-                subject: kept.get(subject, Bucket(limit.most, now)).refilled(
-                    now, tokens=1, per=limit.seconds, most=limit.most
-                )
-                for subject, limit in _limits(name, address)
-            }
+
+            buckets = _buckets(connection, limits, now)
             waits = [
-                (1 - buckets[subject].left) * limit.seconds
-                for subject, limit in _limits(name, address)
-                if buckets[subject].left < 1
+                (1 - bucket.left) * limits[subject].seconds
+                for subject, bucket in buckets.items()
+                if bucket.left < 1
             ]
             if waits:
                 return max(1, math.ceil(max(waits)))
+
             # A full bucket needs no row; every bucket fills up within an hour.
             connection.execute(delete(attempts).where(attempts.c.at < now - 3600))
             connection.execute(delete(attempts).where(attempts.c.subject.in_(list(buckets))))
             for subject, bucket in buckets.items():
-                connection.execute(
-                    insert(attempts).values(subject=subject, left=bucket.left - 1, at=bucket.at)
-                )
+                row = {"subject": subject, "left": bucket.left - 1, "at": bucket.at}
+                connection.execute(insert(attempts).values(**row))
         return 0
 
     def forgive(self, name: str, address: str) -> None:
         """Forget the failed attempts of a user who has signed in."""
+        pair = _pair(name, address)
         with self._database.writing() as connection:
-            connection.execute(
-                delete(attempts).where(attempts.c.subject == f"{name[:64]} from {address[:64]}")
-            )
+            connection.execute(delete(attempts).where(attempts.c.subject == pair))
+
+
+def _buckets(connection: Connection, limits: Mapping[str, _Limit], now: float) -> dict[str, Bucket]:
+    """The bucket of each subject, as full as it is now."""
+    rows = connection.execute(select(attempts).where(attempts.c.subject.in_(list(limits))))
+    stored = {row.subject: Bucket(row.left, row.at) for row in rows}
+    return {
+        subject: stored.get(subject, Bucket(limit.most, now)).refilled(
+            now, tokens=1, per=limit.seconds, most=limit.most
+        )
+        for subject, limit in limits.items()
+    }
 
 
 def _limits(name: str, address: str) -> Iterator[tuple[str, _Limit]]:
-    yield f"{name[:64]} from {address[:64]}", _PAIR
+    """The buckets that an attempt is taken from, each by the subject under which it is stored."""
+    yield _pair(name, address), _PAIR
     yield f"from {address[:64]}", _ADDRESS
     yield f"{name[:64]} from everywhere", _NAME
+
+
+def _pair(name: str, address: str) -> str:
+    return f"{name[:64]} from {address[:64]}"

@@ -29,22 +29,20 @@ class AuditLog:
 
     def write(self, connection: Connection, kind: AuditKind, actor: Actor, **about: str) -> None:
         """Add an event in an open transaction."""
-        connection.execute(
-            insert(audit_events).values(
-                id=mint_id(),
-                at=self._clock(),
-                kind=kind,
-                who=actor.name[:64],
-                address=actor.address[:64],
-                about={name: text[:200] for name, text in about.items()},
-            )
-        )
-        told = {
-            "user": actor.user,
-            "address": actor.address,
-            **{name: about.get(name, "") for name in _LOGGED},
+        row = {
+            "id": mint_id(),
+            "at": self._clock(),
+            "kind": kind,
+            "who": actor.name[:64],
+            "address": actor.address[:64],
+            "about": {name: text[:200] for name, text in about.items()},
         }
-        _LOG.info(kind, extra={name: text for name, text in told.items() if text})
+        connection.execute(insert(audit_events).values(**row))
+
+        logged = {"user": actor.user, "address": actor.address}
+        for name in _LOGGED:
+            logged[name] = about.get(name, "")
+        _LOG.info(kind, extra={name: text for name, text in logged.items() if text})
 
     def tell(self, kind: AuditKind, actor: Actor, **about: str) -> None:
         """Add an event in a transaction of its own."""
@@ -57,6 +55,8 @@ class AuditLog:
         query = query.order_by(audit_events.c.at.desc(), audit_events.c.id.desc()).limit(most)
         with self._database.reading() as connection:
             rows = connection.execute(query).all()
+
+        # A newer version may have written kinds that this one does not know.
         return [
             AuditEvent(row.at, row.kind, row.who, row.address, row.about)
             for row in reversed(rows)

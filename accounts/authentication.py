@@ -26,17 +26,29 @@ _LINK_SCOPES: Final[frozenset[Scope]] = frozenset(("sessions:read",))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationRules:
-    """How people sign in to one server. `cookie`: the cookie's name; `secure`: it is sent only over TLS."""
+    """How people sign in to one server."""
 
     authenticator: AuthenticatorName
     cookie: str
+    """The name of the cookie of a sign-in."""
     secure: bool = False
-    admins: frozenset[str] = frozenset()
+    """Whether it is sent only over TLS."""
     create: bool = True
-    header: str = "x-forwarded-user"
-    groups_header: str | None = None
-    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Whether a person whom a proxy or a provider vouches for gets an account."""
+
+    # Who administers.
+    admins: frozenset[str] = frozenset()
+    """Names of people, and of groups behind `group:`."""
     admins_see: bool = False
+    """Whether administrators may see all sessions."""
+
+    # A proxy that vouches for people.
+    header: str = "x-forwarded-user"
+    """The header in which it names them."""
+    groups_header: str | None = None
+    """The header in which it names their groups; None: it names none."""
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Where it is."""
 
     @property
     def cookie_name(self) -> str:
@@ -54,15 +66,17 @@ class AuthenticationRules:
             address = ip_address(peer)
         except ValueError:
             return False
+
+        # A socket for both versions shows an address of version 4 as one of version 6.
         mapped = getattr(address, "ipv4_mapped", None)
-        return any((mapped or address) in one for one in self.proxies)
+        return any((mapped or address) in network for network in self.proxies)
 
     def address_of(self, request: HttpRequest) -> str:
         """The address of the client: the last one that a trusted proxy names, or the peer's own."""
-        if self.trusts(request.peer):
-            told = [part.strip() for one in header(request, "x-forwarded-for") for part in one.split(",")]
-            return told[-1][:64] if told else request.peer
-        return request.peer
+        if not self.trusts(request.peer):
+            return request.peer
+        forwarded = _parts(header(request, "x-forwarded-for"))
+        return forwarded[-1].strip()[:64] if forwarded else request.peer
 
 
 _GROUP: Final = "group:"
@@ -71,13 +85,14 @@ _GROUP: Final = "group:"
 
 def _split(admins: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
     """The groups and the people in a list of admins, by the keys of their names."""
-    groups, names = set(), set()
-    for one in admins:
-        if one.startswith(_GROUP):
-            groups.add(name_key(one.removeprefix(_GROUP)))
+    groups = set()
+    people = set()
+    for admin in admins:
+        if admin.startswith(_GROUP):
+            groups.add(name_key(admin.removeprefix(_GROUP)))
         else:
-            names.add(name_key(one))
-    return frozenset(groups), frozenset(names)
+            people.add(name_key(admin))
+    return frozenset(groups), frozenset(people)
 
 
 class Authentication:
@@ -92,34 +107,41 @@ class Authentication:
     ) -> None:
         self._accounts = accounts
         self._owner_of = owner_of
-        groups, names = _split(rules.admins)
-        self._admins = names
+        groups, people = _split(rules.admins)
+        self._admins = people
         self._admin_groups = groups
-        self._told: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
+        """What was reported within the last hour, and when."""
         self.rules: Final = rules
 
-    def identify(self, asked: HttpRequest) -> Principal | None:
+    def identify(self, request: HttpRequest) -> Principal | None:
         """Who a request comes from, or None if the sender is unknown."""
-        if asked.authorizations:
-            return self._by_token(asked.authorizations)
+        if request.authorizations:
+            return self._by_token(request.authorizations)
+
         if self.rules.authenticator == "header":
             try:
-                found = self.by_header(asked)
+                user = self.by_header(request)
             except UsageError as error:
                 _LOG.warning("Somebody was not let in: %s", error)
                 return None
-            if found is not None:
-                return self.principal(found, key="header")
-        return self._by_sign_in(asked) or self._by_link(asked)
+            if user is not None:
+                return self.principal(user, key="header")
+
+        return self._by_sign_in(request) or self._by_link(request)
 
     def holds(self, who: Principal) -> bool:
         """Whether a principal is still valid: not signed out, disabled, expired or revoked."""
         kind, _, identity = who.key.partition(" ")
         if kind == "link":
             return self._accounts.sharing.holds(identity)
+
         user = self._accounts.users.get(who.user)
-        if user is None or user.disabled is not None or (who.admin and not self._is_admin(user)):
+        if user is None or user.disabled is not None:
             return False
+        if who.admin and not self._is_admin(user):
+            return False
+
         if kind == "token":
             return self._accounts.tokens.holds(identity)
         return kind == "header" or self._accounts.sign_ins.holds(identity)
@@ -128,32 +150,40 @@ class Authentication:
         """What a principal may do with another user's session. None for `session`: the one that their link leads to."""
         if session is None and not who.link:
             return None
+
         user = self._accounts.users.get(who.user) if who.user else None
         groups = user.groups if user is not None else frozenset[str]()
-        found = self._accounts.sharing.reach(who, groups, session)
-        if found is not None or session is None or not (who.admin and self.rules.admins_see):
-            return found
-        return self._as_admin(who, session)
+        shared = self._accounts.sharing.reach(who, groups, session)
+        if shared is not None or session is None:
+            return shared
 
-    def by_header(self, asked: HttpRequest) -> User | None:
+        sees_all = who.admin and self.rules.admins_see
+        return self._as_admin(who, session) if sees_all else None
+
+    def by_header(self, request: HttpRequest) -> User | None:
         """The user that the proxy named, or None if it named none or is not a trusted proxy.
 
         Raises:
             UsageError: they have no account here.
         """
-        names = header(asked, self.rules.header.lower())
+        names = header(request, self.rules.header.lower())
         if not names:
             return None
-        if not self.rules.trusts(asked.peer):
-            self._tell_once(asked.peer)
+        if not self.rules.trusts(request.peer):
+            self._tell_once(request.peer)
             return None
         if len(names) != 1 or not names[0].strip():
             return None
-        told = header(asked, self.rules.groups_header.lower()) if self.rules.groups_header else ()
-        groups = [part for one in told for part in one.split(",")]
-        name, users = names[0].strip(), self._accounts.users
-        actor = Actor(name, self.rules.address_of(asked))
+
+        name = names[0].strip()
+        groups: list[str] = []
+        if self.rules.groups_header:
+            groups = _parts(header(request, self.rules.groups_header.lower()))
+        actor = Actor(name, self.rules.address_of(request))
+        users = self._accounts.users
         user = users.vouched(f"header:{name_key(name)}", name, groups, create=self.rules.create, by=actor)
+
+        # There is no sign-in of which one could tell: the first request of an hour is told of.
         if user is not None and (user.seen or 0.0) < self._accounts.clock() - _HOUR:
             users.seen(user.id)
             self._accounts.audit.tell("sign-in", replace(actor, user=user.id))
@@ -164,28 +194,33 @@ class Authentication:
         return Principal(user=user.id, name=user.name, admin=self._is_admin(user), key=key)
 
     def _by_token(self, authorizations: tuple[str, ...]) -> Principal | None:
-        scheme, _, given = authorizations[0].partition(" ")
+        scheme, _, secret = authorizations[0].partition(" ")
         if len(authorizations) != 1 or scheme.lower() != "bearer":
             return None
-        token = self._accounts.tokens.find(given.strip())
-        user = None if token is None else self._accounts.users.get(token.user)
-        if token is None or user is None or user.disabled is not None:
+        token = self._accounts.tokens.find(secret.strip())
+        if token is None:
             return None
+        user = self._accounts.users.get(token.user)
+        if user is None or user.disabled is not None:
+            return None
+
         admin = self._is_admin(user) and "admin" in token.scopes
         return Principal(
             user=user.id, name=user.name, admin=admin, scopes=token.scopes, key=f"token {token.id}"
         )
 
-    def _by_sign_in(self, asked: HttpRequest) -> Principal | None:
-        secret = cookie(asked, self.rules.cookie_name)
-        found = self._accounts.sign_ins.find(secret) if secret else None
-        user = None if found is None else self._accounts.users.get(found.user)
-        if found is None or user is None or user.disabled is not None:
+    def _by_sign_in(self, request: HttpRequest) -> Principal | None:
+        secret = cookie(request, self.rules.cookie_name)
+        sign_in = self._accounts.sign_ins.find(secret) if secret else None
+        if sign_in is None:
             return None
-        return self.principal(user, f"sign-in {found.id}")
+        user = self._accounts.users.get(sign_in.user)
+        if user is None or user.disabled is not None:
+            return None
+        return self.principal(user, f"sign-in {sign_in.id}")
 
-    def _by_link(self, asked: HttpRequest) -> Principal | None:
-        secret = cookie(asked, self.rules.link_cookie)
+    def _by_link(self, request: HttpRequest) -> Principal | None:
+        secret = cookie(request, self.rules.link_cookie)
         link = self._accounts.sharing.public_link(secret) if secret else None
         if link is None:
             return None
@@ -196,45 +231,52 @@ class Authentication:
             return True
 
         # Only a proxy or a provider says who is in which group; groups that are kept here are for sharing.
-        told = self.rules.authenticator in ("header", "oidc")
-        groups = [name_key(group) for group in user.groups] if told else []
+        if self.rules.authenticator not in ("header", "oidc"):
+            return False
+        groups = [name_key(group) for group in user.groups]
         return not self._admin_groups.isdisjoint(groups)
 
     def _as_admin(self, who: Principal, session: str) -> SharedSession | None:
+        """What an administrator who may see all sessions may do with one, which is told in the audit."""
         owner = self._owner_of(session)
         user = None if owner is None else self._accounts.users.get(owner)
         if user is None or user.id == who.user:
             return None
-        if self._first(f"{who.user} {session}"):
-            self._accounts.audit.tell(
-                "session.seen", Actor(who.name, user=who.user), session=session, owner=user.name
-            )
+
+        if self._is_first(f"{who.user} {session}"):
+            actor = Actor(who.name, user=who.user)
+            self._accounts.audit.tell("session.seen", actor, session=session, owner=user.name)
         return SharedSession(session=session, owner=user.id, owner_name=user.name, role="reader")
 
     def _tell_once(self, peer: str) -> None:
         """Audit a request that claims a user without coming from the proxy, but not often enough to flood the audit."""
-        if self._first(peer):
+        if self._is_first(peer):
             self._accounts.audit.tell("sign-in.failed", Actor("", peer), why="header from another address")
 
-    def _first(self, what: str) -> bool:
+    def _is_first(self, what: str) -> bool:
         """Whether to report an event: True if it was not reported within the last hour."""
         now = self._accounts.clock()
-        self._told = {one: at for one, at in self._told.items() if at > now - _HOUR}
-        if what in self._told or len(self._told) >= 1000:
+        self._reported = {event: at for event, at in self._reported.items() if at > now - _HOUR}
+        if what in self._reported or len(self._reported) >= 1000:
             return False
-        self._told[what] = now
+        self._reported[what] = now
         return True
 
 
 def header(request: HttpRequest, name: str) -> tuple[str, ...]:
     """Every value of a header. `name` is in lower case."""
-    return tuple(value for one, value in request.headers if one == name)
+    return tuple(value for header_name, value in request.headers if header_name == name)
+
+
+def _parts(values: Iterable[str]) -> list[str]:
+    """The parts of a header that is a list, however often it is repeated."""
+    return [part for value in values for part in value.split(",")]
 
 
 def cookie(request: HttpRequest, name: str) -> str:
     """The value of a cookie; empty if there is none, or several: then it is unknown which of them is ours."""
-    found = [value for one, value in _cookies(request) if one == name]
-    return found[0] if len(found) == 1 else ""
+    values = [value for cookie_name, value in _cookies(request) if cookie_name == name]
+    return values[0] if len(values) == 1 else ""
 
 
 def _cookies(request: HttpRequest) -> Iterator[tuple[str, str]]:

@@ -82,8 +82,7 @@ def open_database(data: Path, url: str | None = None) -> Database:
         engine = _engine(target)
         _migrate(engine)
     except (SQLAlchemyError, OSError) as error:
-        reason = str(error.__cause__ or error).strip().partition("\n")[0]
-        raise UsageError(f"The accounts in {target.render_as_string()} can't be opened: {reason}.") from error
+        raise _cannot_open(target.render_as_string(), error) from error
     return Database(engine)
 
 
@@ -94,39 +93,47 @@ def look_at_database(data: Path, url: str | None = None) -> str:
         UsageError: the database can't be reached.
     """
     if url is None:
-        made = (data / FILE).is_file()
-        return f"{data / FILE}" if made else f"{data / FILE}, which is made when it is first needed"
+        file = data / FILE
+        return str(file) if file.is_file() else f"{file}, which is made when it is first needed"
+
     target = _target(data, url)
     shown = target.set(drivername="postgresql").render_as_string()
     engine = _engine(target)
     try:
         with engine.connect() as connection:
-            there = MigrationContext.configure(connection).get_current_revision()
+            revision = MigrationContext.configure(connection).get_current_revision()
     except (SQLAlchemyError, OSError) as error:
-        reason = str(error.__cause__ or error).strip().partition("\n")[0]
-        raise UsageError(f"The accounts in {shown} can't be opened: {reason}.") from error
+        raise _cannot_open(shown, error) from error
     finally:
         engine.dispose()
-    return shown if there is not None else f"{shown}, whose tables are made when they are first needed"
+    return shown if revision is not None else f"{shown}, whose tables are made when they are first needed"
+
+
+def _cannot_open(shown: str, error: Exception) -> UsageError:
+    reason = str(error.__cause__ or error).strip().partition("\n")[0]
+    return UsageError(f"The accounts in {shown} can't be opened: {reason}.")
 
 
 def _target(data: Path, url: str | None) -> URL:
+    """The database that the settings mean. `url`: None: a file in the data directory, which is made if it is missing."""
     if url is None:
         path = data / FILE
         # Created here, so that no other user can read it even for a moment. SQLite's journal files inherit the mode.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return URL.create("sqlite", database=str(path))
+
     try:
-        given = make_url(url)
+        target = make_url(url)
     except ArgumentError as error:
         raise UsageError(
             "IACT_ACCOUNTS_URL is no database address, such as postgresql://USER@HOST/NAME."
         ) from error
-    if given.get_backend_name() != "postgresql":
+    if target.get_backend_name() != "postgresql":
         raise UsageError(
-            f"Accounts are kept in SQLite (without IACT_ACCOUNTS_URL) or PostgreSQL, not in {given.get_backend_name()!r}."
+            "Accounts are kept in SQLite (without IACT_ACCOUNTS_URL) or PostgreSQL, not in "
+            f"{target.get_backend_name()!r}."
         )
-    return given.set(drivername="postgresql+psycopg")
+    return target.set(drivername="postgresql+psycopg")
 
 
 def _engine(target: URL) -> Engine:
@@ -137,6 +144,7 @@ def _engine(target: URL) -> Engine:
         raise UsageError(
             "PostgreSQL can't be used, since a package is missing. Install it: pip install 'iact[accounts]'."
         ) from error
+
     engine = sqlalchemy.create_engine(target, connect_args={"timeout": _PATIENCE})
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
@@ -147,31 +155,36 @@ def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
     """Configure SQLite. `_begin` begins transactions; the driver would do so only at the first write."""
     connection.isolation_level = None
     cursor = connection.cursor()
-    for one in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        cursor.execute(f"PRAGMA {one}")
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {setting}")
     cursor.close()
 
 
 def _begin(connection: Connection) -> None:
     # SQLite refuses a write in a transaction that began as a read if another write came first, so begin it as a write.
     writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    statement = "BEGIN IMMEDIATE" if writes else "BEGIN"
+    connection.exec_driver_sql(statement)
 
 
 def _migrate(engine: Engine) -> None:
+    """Bring the tables to the newest revision. Raises UsageError if that is older than theirs."""
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     config.set_main_option("path_separator", "os")
     script = ScriptDirectory.from_config(config)
+
     with engine.execution_options(writes=True).begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        there = MigrationContext.configure(connection).get_current_revision()
-        if there == script.get_current_head():
+        current = MigrationContext.configure(connection).get_current_revision()
+        if current == script.get_current_head():
             return
-        if there is not None and there not in {one.revision for one in script.walk_revisions()}:
+
+        known = {revision.revision for revision in script.walk_revisions()}
+        if current is not None and current not in known:
             raise UsageError(
-                f"The accounts were written by a newer version of iact (their version is {there}). "
+                f"The accounts were written by a newer version of iact (their version is {current}). "
                 "Use that version, or restore a backup that this one made."
             )
         config.attributes["connection"] = connection

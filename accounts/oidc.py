@@ -80,23 +80,30 @@ class _Tokens(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class OidcClient:
-    """This server, as a client of the provider. `redirect`: the address to which people come back; `secret`: None if it
-    has none."""
+    """This server, as a client of the provider."""
 
     issuer: str
+    """The provider's identifier, which is its address."""
     client: str
+    """The provider's name for this server."""
     redirect: str
+    """The address to which people come back."""
     secret: str | None = field(default=None, repr=False)
+    """None: it has none."""
     scopes: tuple[str, ...] = ("openid", "profile", "email")
+    """What the provider is asked for."""
     name_claim: str = "preferred_username"
+    """Where it says what a person is called."""
     groups_claim: str = "groups"
+    """Where it says in which groups they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """The person whom the provider vouches for. `subject`: their permanent identifier at the provider."""
+    """The person whom the provider vouches for."""
 
     subject: str
+    """Their permanent identifier at the provider."""
     name: str
     groups: frozenset[str]
 
@@ -108,18 +115,15 @@ class OidcProvider:
         UsageError: the issuer is on another machine and does not use https.
     """
 
-    def __init__(
-        self,
-        about: OidcClient,
-        database: Database,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, about: OidcClient, database: Database, clock: Callable[[], float]) -> None:
         _check_address(about.issuer)
         self._about = about
         self._database = database
         self._clock = clock
         self._metadata: tuple[float, _Metadata] | None = None
+        """The provider's metadata, and when it was fetched."""
         self._keys: tuple[float, KeySet] | None = None
+        """The provider's keys, and when they were fetched."""
 
     @property
     def host(self) -> str:
@@ -138,31 +142,34 @@ class OidcProvider:
             ProviderProblem: the provider can't be asked.
         """
         metadata = self._discover()
-        state, nonce, verifier, now = mint(), mint(), mint(), self._clock()
+        state = mint()
+        nonce = mint()
+        verifier = mint()
+
+        now = self._clock()
+        row = {
+            "digest": digest(state),
+            "browser": digest(browser),
+            "nonce": nonce,
+            "verifier": verifier,
+            "ends": now + LIFE,
+        }
         with self._database.writing() as connection:
             connection.execute(delete(redirects).where(redirects.c.ends <= now))
-            connection.execute(
-                insert(redirects).values(
-                    digest=digest(state),
-                    browser=digest(browser),
-                    nonce=nonce,
-                    verifier=verifier,
-                    ends=now + LIFE,
-                )
-            )
-        return str(
-            prepare_grant_uri(
-                metadata.authorization_endpoint,
-                client_id=self._about.client,
-                response_type="code",
-                redirect_uri=self._about.redirect,
-                scope=" ".join(self._about.scopes),
-                state=state,
-                nonce=nonce,
-                code_challenge=create_s256_code_challenge(verifier),
-                code_challenge_method="S256",
-            )
+            connection.execute(insert(redirects).values(**row))
+
+        address = prepare_grant_uri(
+            metadata.authorization_endpoint,
+            client_id=self._about.client,
+            response_type="code",
+            redirect_uri=self._about.redirect,
+            scope=" ".join(self._about.scopes),
+            state=state,
+            nonce=nonce,
+            code_challenge=create_s256_code_challenge(verifier),
+            code_challenge_method="S256",
         )
+        return str(address)
 
     def finish(self, state: str, browser: str, code: str) -> Vouched:
         """Complete the sign-in of a person who came back with a code.
@@ -171,17 +178,23 @@ class OidcProvider:
             ProviderProblem: they were not sent from this browser, came twice or too late, or the provider does not
                 vouch for them.
         """
+        # Deleted whatever comes of it: each return is good once. Of two at the same time one deletes it.
+        is_this = redirects.c.digest == digest(state)
         with self._database.writing() as connection:
-            found = redirects.c.digest == digest(state)
-            row = connection.execute(select(redirects).where(found)).one_or_none()
-            taken = connection.execute(delete(redirects).where(found)).rowcount
-        if row is None or taken != 1 or row.ends <= self._clock() or row.browser != digest(browser):
-            raise ProviderProblem(
-                "This sign-in was started in another browser, was already completed, or took too long. Sign in again."
-            )
-        return self._vouched(self._exchange(code, row.verifier), row.nonce)
+            row = connection.execute(select(redirects).where(is_this)).one_or_none()
+            deleted = connection.execute(delete(redirects).where(is_this)).rowcount
+
+        if row is not None and deleted == 1:
+            is_in_time = row.ends > self._clock()
+            if is_in_time and row.browser == digest(browser):
+                return self._vouched(self._exchange(code, row.verifier), row.nonce)
+
+        raise ProviderProblem(
+            "This sign-in was started in another browser, was already completed, or took too long. Sign in again."
+        )
 
     def _exchange(self, code: str, verifier: str) -> str:
+        """The id token for a code. Raises ProviderProblem."""
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -189,9 +202,11 @@ class OidcProvider:
             "client_id": self._about.client,
             "code_verifier": verifier,
         }
-        about, secret = self._about, self._about.secret
-        # RFC 6749, section 2.3.1: both are form-encoded.
-        auth = httpx.BasicAuth(quote_plus(about.client), quote_plus(secret)) if secret is not None else None
+        auth: httpx.Auth | None = None
+        if self._about.secret is not None:
+            # RFC 6749, section 2.3.1: both are form-encoded.
+            auth = httpx.BasicAuth(quote_plus(self._about.client), quote_plus(self._about.secret))
+
         answer = self._ask(self._discover().token_endpoint, form, auth)
         try:
             return _Tokens.model_validate_json(answer).id_token
@@ -199,33 +214,33 @@ class OidcProvider:
             raise ProviderProblem(f"{self.host} sent no identity for the sign-in. Sign in again.") from error
 
     def _vouched(self, token: str, nonce: str) -> Vouched:
+        """The person of an id token. Raises ProviderProblem if it is not for this server and this nonce."""
         try:
             claims = self._verified(token)
-            told = CodeIDToken(
-                claims,
-                {"alg": "none"},
-                {
-                    "iss": {"essential": True, "value": self._discover().issuer},
-                    "aud": {"essential": True, "value": self._about.client},
-                },
-                {"client_id": self._about.client, "nonce": nonce},
-            )
-            told.validate(now=int(self._clock()), leeway=_LEEWAY)
+            required = {
+                "iss": {"essential": True, "value": self._discover().issuer},
+                "aud": {"essential": True, "value": self._about.client},
+            }
+            context = {"client_id": self._about.client, "nonce": nonce}
+            # The signature was verified above; this checks what it says.
+            id_token = CodeIDToken(claims, {"alg": "none"}, required, context)
+            id_token.validate(now=int(self._clock()), leeway=_LEEWAY)
         except (JoseError, ValueError) as error:
             raise ProviderProblem(
                 f"The identity that {self.host} sent can't be verified ({_reason(error)}). Sign in again."
             ) from error
-        subject, groups = claims.get("sub"), claims.get(self._about.groups_claim)
+
+        subject = claims.get("sub")
         if not isinstance(subject, str) or not subject:
             raise ProviderProblem(f"{self.host} does not say who you are. Ask its administrator.")
+
         name = claims.get(self._about.name_claim)
-        return Vouched(
-            subject,
-            name if isinstance(name, str) and name else subject,
-            frozenset(one for one in groups if isinstance(one, str))
-            if isinstance(groups, list)
-            else frozenset(),
-        )
+        if not isinstance(name, str) or not name:
+            name = subject
+        groups = claims.get(self._about.groups_claim)
+        if not isinstance(groups, list):
+            groups = []
+        return Vouched(subject, name, frozenset(group for group in groups if isinstance(group, str)))
 
     def _verified(self, token: str) -> Mapping[str, object]:
         """The claims of a token that a key of the provider signed. Fetches the keys again if none matches, since they
@@ -236,24 +251,28 @@ class OidcProvider:
         return jwt.decode(token, self._key_set(), algorithms=_ALGORITHMS).claims
 
     def _discover(self) -> _Metadata:
+        """The provider's metadata. Raises ProviderProblem."""
         now = self._clock()
         if self._metadata is not None and now - self._metadata[0] < _FRESH:
             return self._metadata[1]
-        answer = self._ask(f"{self._about.issuer.rstrip('/')}/.well-known/openid-configuration")
+
+        answer = self._ask(f"{self.issuer}/.well-known/openid-configuration")
         try:
-            found = _Metadata.model_validate_json(answer)
+            metadata = _Metadata.model_validate_json(answer)
         except ValidationError as error:
             raise ProviderProblem(f"{self.host} is not an OpenID Connect provider.") from error
+
         # Section 4.3: the metadata must name the issuer that was asked.
-        if found.issuer.rstrip("/") != self._about.issuer.rstrip("/"):
+        if metadata.issuer.rstrip("/") != self.issuer:
             raise ProviderProblem(
-                f"{self.host} identifies itself as {found.issuer!r}, but the settings name "
+                f"{self.host} identifies itself as {metadata.issuer!r}, but the settings name "
                 f"{self._about.issuer!r} (accounts.issuer)."
             )
-        for one in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
-            _check_address(one)
-        self._metadata = (now, found)
-        return found
+        for address in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri):
+            _check_address(address)
+
+        self._metadata = (now, metadata)
+        return metadata
 
     def _key_set(self) -> KeySet:
         now = self._clock()
@@ -263,6 +282,7 @@ class OidcProvider:
         return self._keys[1]
 
     def _ask(self, url: str, form: Mapping[str, str] | None = None, auth: httpx.Auth | None = None) -> bytes:
+        """The provider's answer to a request. Raises ProviderProblem."""
         method = "GET" if form is None else "POST"
         try:
             answer = httpx.request(method, url, data=form, auth=auth, timeout=_PATIENCE)
@@ -270,6 +290,7 @@ class OidcProvider:
             raise ProviderProblem(
                 f"{self.host} can't be reached ({type(error).__name__}), so nobody can sign in with it now. Try again later."
             ) from error
+
         if answer.status_code != httpx.codes.OK or len(answer.content) > _LONGEST:
             raise ProviderProblem(
                 f"{self.host} refused the sign-in (HTTP {answer.status_code}). Sign in again."
@@ -278,8 +299,8 @@ class OidcProvider:
 
 
 def _key_set(answer: bytes) -> KeySet:
-    found: KeySetSerialization = json.loads(answer)
-    return KeySet.import_key_set(found)
+    keys: KeySetSerialization = json.loads(answer)
+    return KeySet.import_key_set(keys)
 
 
 def _reason(error: Exception) -> str:
@@ -293,6 +314,7 @@ def _check_address(url: str) -> None:
     with suppress(ValueError):
         if ipaddress.ip_address(host).is_loopback:
             return
+
     if parts.scheme != "https" and host != "localhost":
         raise UsageError(
             f"The provider's address {url!r} must begin with https://, unless it is on this machine."

@@ -36,9 +36,10 @@ def matches(stored: str | None, password: str) -> bool:
     account."""
     try:
         with _AT_ONCE:
-            return _HASHER.verify(stored or _NOBODY, password[: LONGEST + 1]) and stored is not None
+            is_correct = _HASHER.verify(stored or _NOBODY, password[: LONGEST + 1])
     except (VerificationError, InvalidHashError):
         return False
+    return is_correct and stored is not None
 
 
 def outdated(stored: str) -> bool:

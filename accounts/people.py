@@ -23,59 +23,67 @@ AuditKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person with an account. `name`: what they sign in with; `disabled`: since when, or None if they are not."""
+    """A person with an account."""
 
     id: str
     name: str
+    """What they sign in with."""
     role: ServerRole
     created: float
     groups: frozenset[str] = frozenset()
     disabled: float | None = None
+    """Since when they are; None: they are not."""
     seen: float | None = None
+    """When they last did anything; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """A place where a user is signed in. `id` identifies it and gives no access."""
+    """A place where a user is signed in."""
 
     id: str
+    """Identifies it, and gives no access."""
     user: str
     created: float
     seen: float
+    """When it was last used, to the minute."""
     ends: float
     address: str
     agent: str
+    """What the browser says that it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token of a user; the token itself was shown once. `used`: when it was last used, to the minute."""
+    """A token of a user; the token itself was shown once."""
 
     id: str
     user: str
     name: str
+    """What it is for, in the user's words."""
     scopes: frozenset[Scope]
     created: float
     ends: float
     used: float | None = None
+    """When it was last used, to the minute; None: never."""
     revoked: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionGrant:
-    """A role on a session that its owner granted. `subject`: a user's id, or with `of_group` a group's name."""
+    """A role on a session that its owner granted."""
 
     owner: str
     session: str
     subject: str
+    """A user's id, or with `of_group` a group's name."""
     role: Role
     of_group: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ShareLink:
-    """A link that a user made to one of their sessions. `public`: it works without an account. `opened`: how often it
-    was opened."""
+    """A link that a user made to one of their sessions."""
 
     id: str
     owner: str
@@ -83,42 +91,48 @@ class ShareLink:
     created: float
     ends: float
     view: LinkView = field(default_factory=LinkView)
+    """What it leaves out."""
     public: bool = False
+    """Whether it works without an account."""
     opened: int = 0
+    """How often it was opened."""
     revoked: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSession:
-    """What a user may do with one session of another user. `owner`: the owner's id; `owner_name`: for people.
-
-    `view`: what a link leaves out; None if it was granted, and nothing is left out.
-    """
+    """What a user may do with one session of another user."""
 
     session: str
     owner: str
+    """The owner's id."""
     owner_name: str
+    """The owner's name, for people."""
     role: Role
     view: LinkView | None = None
+    """What a link leaves out; None if it was granted, and nothing is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who changes accounts, for the audit. `name`: their name at that time; `address`: where they connect from, if
-    known; `user`: their id, if they have an account."""
+    """Who changes accounts, for the audit."""
 
     name: str
+    """Their name at that time."""
     address: str = ""
+    """Where they connect from, if known."""
     user: str = ""
+    """Their id, if they have an account."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """The answer to a request about signing in. `body`: JSON for the page's script, or nothing."""
+    """The answer to a request about signing in."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
+    """JSON for the page's script, or nothing."""
 
 
 class HttpRequest(Protocol):
@@ -140,13 +154,15 @@ class HttpRequest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One line of the audit: when, who (the name at that time), from which address, what; never content."""
+    """One line of the audit; never content."""
 
     at: float
     kind: AuditKind
     who: str
+    """Their name at that time."""
     address: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
+    """What it concerns, by name."""
 
 
 @dataclass(frozen=True, slots=True)

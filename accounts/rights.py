@@ -57,18 +57,19 @@ EVERY_SCOPE: Final[frozenset[Scope]] = frozenset(SCOPES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who makes a request. `user`: an id, empty for a link's holder; `name`: as in records, empty if there is one user.
-
-    `scopes`: what they, or their token, may be used for. `key`: the credential they used, so that it can be revoked.
-    """
+    """Who makes a request."""
 
     user: str
+    """An id; empty for a link's holder."""
     name: str = ""
+    """As in records; empty if there is one user."""
     admin: bool = False
     scopes: frozenset[Scope] = EVERY_SCOPE
+    """What they, or their token, may be used for."""
     link: str = ""
     """The link that they used; they see one session, and nothing else."""
     key: str = ""
+    """The credential that they used, so that it can be revoked."""
 
     @property
     def whose(self) -> str:
@@ -86,9 +87,10 @@ NOBODY: Final = Principal(user="", scopes=frozenset())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkView:
-    """What a link leaves out of a session. `at`: the record that it is frozen at; None: it is live."""
+    """What a link leaves out of a session."""
 
     at: int | None = None
+    """The record that it is frozen at; None: it is live."""
     hides: frozenset[HiddenPart] = frozenset()
     variables: frozenset[str] = frozenset()
     """Names of variables whose values are left out."""
@@ -96,16 +98,16 @@ class LinkView:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What a right requires. `roles`: any of these on the watched session; None: no session is needed.
-
-    `scope`: the scope that a token needs; None: none. `links`: whether holding a link is enough. `whole`: a token must
-    have every scope, so that it can't be exchanged for one that may do more.
-    """
+    """What a right requires."""
 
     roles: frozenset[Role] | None
+    """Any of these on the watched session; None: no session is needed."""
     scope: Scope | None
+    """The scope that a token needs; None: none."""
     links: bool = False
+    """Whether holding a link is enough."""
     whole: bool = False
+    """Whether a token must have every scope, so that it can't be exchanged for one that may do more."""
 
 
 _ANY: Final[frozenset[Role]] = frozenset({"owner", "steerer", "reader"})
@@ -136,10 +138,12 @@ def may(who: Principal, right: Right, role: Role) -> bool:
         return False
     if right == "admin" and not who.admin:
         return False
+
     if rule.whole and not who.scopes >= EVERY_SCOPE:
         return False
     if rule.scope is not None and rule.scope not in who.scopes:
         return False
+
     return rule.roles is None or role in rule.roles
 
 

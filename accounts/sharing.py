@@ -47,26 +47,21 @@ class Sharing:
             raise UsageError(f"The role {grant.role!r} can't be given. Choose from {', '.join(GRANTED)}.")
         if grant.subject == grant.owner and not grant.of_group:
             raise UsageError("This user already owns the session.")
+
+        row = {
+            "owner": grant.owner,
+            "session": grant.session,
+            "subject": grant.subject,
+            "of_group": grant.of_group,
+            "role": grant.role,
+            "created": self._clock(),
+        }
         with self._database.writing() as connection:
             connection.execute(delete(grants).where(_same(grant)))
-            connection.execute(
-                insert(grants).values(
-                    owner=grant.owner,
-                    session=grant.session,
-                    subject=grant.subject,
-                    of_group=grant.of_group,
-                    role=grant.role,
-                    created=self._clock(),
-                )
-            )
-            self._audit.write(
-                connection,
-                "grant.given",
-                by,
-                session=grant.session,
-                role=grant.role,
-                to=self._called(connection, grant),
-            )
+            connection.execute(insert(grants).values(**row))
+
+            to = self._called(connection, grant)
+            self._audit.write(connection, "grant.given", by, session=grant.session, role=grant.role, to=to)
 
     def take(self, grant: SessionGrant, *, by: Actor) -> None:
         """Revoke a role.
@@ -75,11 +70,12 @@ class Sharing:
             UsageError: they have none.
         """
         with self._database.writing() as connection:
-            if connection.execute(delete(grants).where(_same(grant))).rowcount == 0:
+            deleted = connection.execute(delete(grants).where(_same(grant))).rowcount
+            if deleted == 0:
                 raise UsageError("The session is not shared with this user or group.")
-            self._audit.write(
-                connection, "grant.taken", by, session=grant.session, to=self._called(connection, grant)
-            )
+
+            to = self._called(connection, grant)
+            self._audit.write(connection, "grant.taken", by, session=grant.session, to=to)
 
     def grants_of(self, owner: str, session: str | None = None) -> Sequence[SessionGrant]:
         """The roles that a user gave, on one session or on all of their sessions."""
@@ -102,6 +98,30 @@ class Sharing:
         Raises:
             UsageError: the number of days is invalid, or links without an account are not allowed here.
         """
+        self._check(view, days=days, public=public)
+        shown = Shown(mint(), mint_id())
+        now = self._clock()
+        row = {
+            "id": shown.id,
+            "digest": digest(shown.secret),
+            "owner": owner.id,
+            "session": session,
+            "at": view.at,
+            "hides": sorted(view.hides),
+            "variables": sorted(view.variables),
+            "public": public,
+            "created": now,
+            "ends": now + days * _DAY,
+            "opened": 0,
+        }
+
+        with self._database.writing() as connection:
+            connection.execute(insert(links).values(**row))
+            self._audit.write(connection, "link.created", by, session=session, link=shown.id)
+        return shown
+
+    def _check(self, view: LinkView, *, days: float, public: bool) -> None:
+        """Raise UsageError if no such link can be made."""
         if not 0 < days <= LONGEST_DAYS:
             raise UsageError(f"A link can be valid for at most {LONGEST_DAYS:.0f} days.")
         if public and not self._public:
@@ -109,29 +129,12 @@ class Sharing:
                 "Links that work without an account are not allowed on this server. An administrator can allow them "
                 "(accounts.public_links)."
             )
-        if unknown := view.hides - frozenset(HIDDEN_PARTS):
+
+        unknown = view.hides - frozenset(HIDDEN_PARTS)
+        if unknown:
             raise UsageError(
                 f"{sorted(unknown)[0]!r} can't be left out. Choose from {', '.join(HIDDEN_PARTS)}, or name variables."
             )
-        shown, now = Shown(mint(), mint_id()), self._clock()
-        with self._database.writing() as connection:
-            connection.execute(
-                insert(links).values(
-                    id=shown.id,
-                    digest=digest(shown.secret),
-                    owner=owner.id,
-                    session=session,
-                    at=view.at,
-                    hides=sorted(view.hides),
-                    variables=sorted(view.variables),
-                    public=public,
-                    created=now,
-                    ends=now + days * _DAY,
-                    opened=0,
-                )
-            )
-            self._audit.write(connection, "link.created", by, session=session, link=shown.id)
-        return shown
 
     def links_of(self, owner: str, session: str | None = None) -> Sequence[ShareLink]:
         """The links that a user made, newest first, without revoked ones."""
@@ -152,24 +155,28 @@ class Sharing:
             row = connection.execute(select(links).where(mine)).one_or_none()
             if row is None:
                 raise UsageError(f"There is no link {link!r}. List the links with: iact share list.")
+
             connection.execute(update(links).where(mine).values(revoked=self._clock()))
             self._audit.write(connection, "link.revoked", by, session=row.session, link=link)
 
     def follow(self, secret: str, user: User | None, *, by: Actor) -> ShareLink | None:
         """Follow a link, and keep it for a signed-in user. Returns None if it is not valid, or requires an account."""
-        query = select(links).where(links.c.digest == digest(secret), self._good())
+        query = select(links).where(links.c.digest == digest(secret), self._is_valid())
         with self._database.reading() as connection:
             if connection.execute(query).one_or_none() is None:  # guesses make no one wait
                 return None
+
         with self._database.writing() as connection:
             row = connection.execute(query).one_or_none()
-            if row is None or (user is None and not (row.public and self._public)):
+            if row is None:
                 return None
+            needs_account = not (row.public and self._public)
+            if user is None and needs_account:
+                return None
+
             connection.execute(update(links).where(links.c.id == row.id).values(opened=links.c.opened + 1))
             if user is not None and user.id != row.owner:
-                mine = and_(followed_links.c.user_id == user.id, followed_links.c.link_id == row.id)
-                if connection.execute(select(followed_links).where(mine)).one_or_none() is None:
-                    connection.execute(insert(followed_links).values(user_id=user.id, link_id=row.id))
+                _keep_followed(connection, user.id, row.id)
             self._audit.write(connection, "link.opened", by, session=row.session, link=row.id)
             return _link(row)
 
@@ -177,15 +184,14 @@ class Sharing:
         """The link of a person without an account, if it is valid."""
         if not self._public:
             return None
+        query = select(links).where(links.c.digest == digest(secret), links.c.public, self._is_valid())
         with self._database.reading() as connection:
-            row = connection.execute(
-                select(links).where(links.c.digest == digest(secret), links.c.public, self._good())
-            ).one_or_none()
+            row = connection.execute(query).one_or_none()
         return None if row is None else _link(row)
 
     def holds(self, link: str) -> bool:
         """Whether the link of a person without an account is still valid."""
-        query = select(links.c.id).where(links.c.id == link, links.c.public, self._good())
+        query = select(links.c.id).where(links.c.id == link, links.c.public, self._is_valid())
         with self._database.reading() as connection:
             return self._public and connection.execute(query).one_or_none() is not None
 
@@ -194,8 +200,10 @@ class Sharing:
     def reach(self, who: Principal, groups: frozenset[str], session: str | None) -> SharedSession | None:
         """The most that a principal may do with another user's session. `session`: None: that of their link."""
         with self._database.reading() as connection:
-            found = list(self._reaches(connection, who, groups, session))
-        return max(found, key=lambda one: (ROLES.index(one.role), one.view is None), default=None)
+            shared = list(self._reaches(connection, who, groups, session))
+
+        # The strongest role first; then what was granted, which leaves nothing out.
+        return max(shared, key=lambda share: (ROLES.index(share.role), share.view is None), default=None)
 
     def shared_with(self, who: Principal, groups: frozenset[str]) -> Sequence[SharedSession]:
         """Everything that others share with a principal."""
@@ -205,47 +213,66 @@ class Sharing:
     def _reaches(
         self, connection: Connection, who: Principal, groups: frozenset[str], session: str | None
     ) -> Iterator[SharedSession]:
-        owner = and_(users.c.disabled.is_(None))
+        """Everything that a principal may do with a session of another user, or with all. A disabled user shares nothing."""
         if who.user:
-            told = or_(
-                and_(grants.c.of_group.is_(False), grants.c.subject == who.user),
-                and_(grants.c.of_group, grants.c.subject.in_(sorted(groups))),
-            )
-            given = select(grants, users.c.name).join(users, users.c.id == grants.c.owner).where(told, owner)
-            given = given.where(grants.c.owner != who.user)
-            if session is not None:
-                given = given.where(grants.c.session == session)
-            for row in connection.execute(given):
-                yield SharedSession(
-                    session=row.session, owner=row.owner, owner_name=row.name, role=cast("Role", row.role)
-                )
-        linked = (
-            select(links, users.c.name).join(users, users.c.id == links.c.owner).where(self._good(), owner)
+            yield from self._granted(connection, who, groups, session)
+        yield from self._linked(connection, who, session)
+
+    def _granted(
+        self, connection: Connection, who: Principal, groups: frozenset[str], session: str | None
+    ) -> Iterator[SharedSession]:
+        is_for_them = or_(
+            and_(grants.c.of_group.is_(False), grants.c.subject == who.user),
+            and_(grants.c.of_group, grants.c.subject.in_(sorted(groups))),
         )
-        if who.user:
-            linked = linked.join(followed_links, followed_links.c.link_id == links.c.id)
-            linked = linked.where(followed_links.c.user_id == who.user)
-        else:
-            linked = linked.where(links.c.id == who.link, links.c.public)
+        query = select(grants, users.c.name).join(users, users.c.id == grants.c.owner)
+        query = query.where(is_for_them, users.c.disabled.is_(None), grants.c.owner != who.user)
         if session is not None:
-            linked = linked.where(links.c.session == session)
-        for row in connection.execute(linked):
+            query = query.where(grants.c.session == session)
+
+        for row in connection.execute(query):
+            role = cast("Role", row.role)
+            yield SharedSession(session=row.session, owner=row.owner, owner_name=row.name, role=role)
+
+    def _linked(self, connection: Connection, who: Principal, session: str | None) -> Iterator[SharedSession]:
+        query = select(links, users.c.name).join(users, users.c.id == links.c.owner)
+        query = query.where(self._is_valid(), users.c.disabled.is_(None))
+        if who.user:
+            query = query.join(followed_links, followed_links.c.link_id == links.c.id)
+            query = query.where(followed_links.c.user_id == who.user)
+        else:
+            query = query.where(links.c.id == who.link, links.c.public)
+        if session is not None:
+            query = query.where(links.c.session == session)
+
+        for row in connection.execute(query):
+            view = _link(row).view
             yield SharedSession(
-                session=row.session, owner=row.owner, owner_name=row.name, role="reader", view=_link(row).view
+                session=row.session, owner=row.owner, owner_name=row.name, role="reader", view=view
             )
 
-    def _good(self) -> ColumnElement[bool]:
+    def _is_valid(self) -> ColumnElement[bool]:
+        """Whether a link gives access, as a condition of a query."""
         return and_(links.c.revoked.is_(None), links.c.ends > self._clock())
 
     @staticmethod
     def _called(connection: Connection, grant: SessionGrant) -> str:
+        """Whom a grant is for, in words for people."""
         if grant.of_group:
             return f"group {grant.subject}"
         name = connection.execute(select(users.c.name).where(users.c.id == grant.subject)).scalar()
         return name or grant.subject
 
 
+def _keep_followed(connection: Connection, user: str, link: str) -> None:
+    """Note that a user followed a link, unless it is noted."""
+    is_this = and_(followed_links.c.user_id == user, followed_links.c.link_id == link)
+    if connection.execute(select(followed_links).where(is_this)).one_or_none() is None:
+        connection.execute(insert(followed_links).values(user_id=user, link_id=link))
+
+
 def _same(grant: SessionGrant) -> ColumnElement[bool]:
+    """Whether a row is for the same session and the same user or group."""
     return and_(
         grants.c.owner == grant.owner,
         grants.c.session == grant.session,

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from iact.accounts.accounts import Accounts
-from iact.accounts.authentication import Authentication, cookie
+from iact.accounts.authentication import Authentication, cookie, header
 from iact.accounts.digests import mint
 from iact.accounts.oidc import LIFE, OidcProvider, ProviderProblem
 from iact.accounts.people import Actor, HttpReply, HttpRequest, User
@@ -38,57 +38,59 @@ class SignInRoutes:
         self._rules = authentication.rules
         self._provider = provider
 
-    def answer(self, asked: HttpRequest) -> HttpReply:
+    def answer(self, request: HttpRequest) -> HttpReply:
         """Answer a request whose path begins with `/sign-in`, `/sign-out`, `/account` or `/link/`."""
-        path, _, query = asked.target.partition("?")
-        match asked.method, path:
+        path, _, query = request.target.partition("?")
+        match request.method, path:
             case "GET", "/sign-in/ways":
-                return self._ways(asked)
+                return self._ways(request)
             case "POST", "/sign-in" if self._rules.authenticator == "password":
-                return self._with_password(asked)
+                return self._with_password(request)
             case "POST", "/sign-out":
-                return self._sign_out(asked)
+                return self._sign_out(request)
             case "GET", "/account":
-                return self._account(asked)
+                return self._account(request)
             case "GET", "/sign-in/provider" if self._provider is not None:
                 return self._to_provider(self._provider)
             case "GET", "/sign-in/return" if self._provider is not None:
-                return self._from_provider(self._provider, asked, query)
+                return self._from_provider(self._provider, request, query)
             case "POST", _ if path.startswith(_LINK):
-                return self._follow(asked, path.removeprefix(_LINK))
+                return self._follow(request, path.removeprefix(_LINK))
         return _problem(404, "There is nothing at this address.")
 
-    def _ways(self, asked: HttpRequest) -> HttpReply:
+    def _ways(self, request: HttpRequest) -> HttpReply:
         """How to sign in here and, where a proxy vouches for a person, why they are not let in."""
-        told: dict[str, str] = {"authenticator": self._rules.authenticator}
+        ways: dict[str, str] = {"authenticator": self._rules.authenticator}
         if self._provider is not None:
-            told["provider"] = self._provider.host
+            ways["provider"] = self._provider.host
+
         if self._rules.authenticator == "header":
             try:
-                self._authentication.by_header(asked)
+                self._authentication.by_header(request)
             except UsageError as error:
-                told["problem"] = str(error)
-        return _json(200, told)
+                ways["problem"] = str(error)
+        return _json(200, ways)
 
-    def _with_password(self, asked: HttpRequest) -> HttpReply:
-        given = _basic(asked.authorizations)
-        if given is None:
+    def _with_password(self, request: HttpRequest) -> HttpReply:
+        credentials = _basic(request.authorizations)
+        if credentials is None:
             return _problem(400, "A name and a password are needed.")
-        name, password = given
-        address = self._rules.address_of(asked)
-        actor = Actor(name, address)
-        if wait := self._accounts.attempts.take(name_key(name), address):
-            return _problem(
-                429,
-                f"Too many attempts to sign in. Try again in {wait} seconds.",
-                (("Retry-After", str(wait)),),
-            )
+        name, password = credentials
+
+        # Counted before the password is looked at, which takes a while.
+        address = self._rules.address_of(request)
+        wait = self._accounts.attempts.take(name_key(name), address)
+        if wait:
+            sentence = f"Too many attempts to sign in. Try again in {wait} seconds."
+            return _problem(429, sentence, (("Retry-After", str(wait)),))
+
         user = self._accounts.users.with_password(name, password)
         if user is None:
-            self._accounts.audit.tell("sign-in.failed", actor, why="name or password")
+            self._accounts.audit.tell("sign-in.failed", Actor(name, address), why="name or password")
             return _problem(401, "The name or the password is wrong.")
+
         self._accounts.attempts.forgive(name_key(name), address)
-        return self._signed_in(asked, user, 200)
+        return self._signed_in(request, user, 200)
 
     def _to_provider(self, provider: OidcProvider) -> HttpReply:
         browser = mint()
@@ -96,81 +98,92 @@ class SignInRoutes:
             address = provider.begin(browser)
         except ProviderProblem as problem:
             return self._failed(str(problem))
-        # Lax, because another site redirects back here; valid for that path only, and for one return.
-        kept = self._cookie(self._return_cookie, browser, "Lax", seconds=LIFE, path=_RETURN)
-        return HttpReply(303, (("Location", address), ("Set-Cookie", kept)))
 
-    def _from_provider(self, provider: OidcProvider, asked: HttpRequest, query: str) -> HttpReply:
-        given = _one_each(query)
-        actor = Actor("", self._rules.address_of(asked))
+        # Lax, because another site redirects back here; valid for that path only, and for one return.
+        set_cookie = self._cookie(self._return_cookie, browser, "Lax", seconds=LIFE, path=_RETURN)
+        return HttpReply(303, (("Location", address), ("Set-Cookie", set_cookie)))
+
+    def _from_provider(self, provider: OidcProvider, request: HttpRequest, query: str) -> HttpReply:
+        address = self._rules.address_of(request)
         try:
-            if "error" in given:
-                raise ProviderProblem(f"{provider.host} did not sign you in ({given['error'][:60]}).")
-            told = provider.finish(
-                given.get("state", ""), cookie(asked, self._return_cookie), given.get("code", "")
-            )
-            identity = f"oidc:{provider.issuer} {told.subject}"
-            user = self._accounts.users.vouched(
-                identity,
-                told.name,
-                told.groups,
-                create=self._rules.create,
-                by=Actor(told.name, actor.address),
-            )
-            if user is None:
-                raise ProviderProblem("Your account here is disabled. Ask an administrator.")
+            user = self._vouched(provider, request, _one_each(query))
         except (ProviderProblem, UsageError) as problem:
+            actor = Actor("", address)
             self._accounts.audit.tell("sign-in.failed", actor, why=type(problem).__name__)
             return self._failed(str(problem))
+
         # Not to "/" at once: browsers send no strict cookie at the end of a navigation that another site began.
-        return self._signed_in(asked, user, 303, (("Location", "/sign-in?done"),))
+        return self._signed_in(request, user, 303, (("Location", "/sign-in?done"),))
+
+    def _vouched(self, provider: OidcProvider, request: HttpRequest, fields: Mapping[str, str]) -> User:
+        """The user for whom a provider vouches. `fields`: those of the address to which they came back.
+
+        Raises:
+            ProviderProblem: the provider does not vouch for them, or they may not sign in.
+            UsageError: they have no account.
+        """
+        if "error" in fields:
+            raise ProviderProblem(f"{provider.host} did not sign you in ({fields['error'][:60]}).")
+
+        browser = cookie(request, self._return_cookie)
+        person = provider.finish(fields.get("state", ""), browser, fields.get("code", ""))
+        user = self._accounts.users.vouched(
+            f"oidc:{provider.issuer} {person.subject}",
+            person.name,
+            person.groups,
+            create=self._rules.create,
+            by=Actor(person.name, self._rules.address_of(request)),
+        )
+        if user is None:
+            raise ProviderProblem("Your account here is disabled. Ask an administrator.")
+        return user
 
     def _signed_in(
-        self, asked: HttpRequest, user: User, status: int, headers: tuple[tuple[str, str], ...] = ()
+        self, request: HttpRequest, user: User, status: int, headers: tuple[tuple[str, str], ...] = ()
     ) -> HttpReply:
-        address = self._rules.address_of(asked)
-        agents = [value for name, value in asked.headers if name == "user-agent"]
         # An existing cookie may have been planted by someone else.
-        before = self._accounts.sign_ins.find(cookie(asked, self._rules.cookie_name))
+        sign_ins = self._accounts.sign_ins
+        before = sign_ins.find(cookie(request, self._rules.cookie_name))
         if before is not None:
-            self._accounts.sign_ins.end(before.user, before.id)
-        shown = self._accounts.sign_ins.start(user.id, address=address, agent="".join(agents[:1]))
+            sign_ins.end(before.user, before.id)
+
+        address = self._rules.address_of(request)
+        agents = header(request, "user-agent")
+        shown = sign_ins.start(user.id, address=address, agent="".join(agents[:1]))
         self._accounts.audit.tell("sign-in", Actor(user.name, address, user.id))
-        set_cookie = self._cookie(
-            self._rules.cookie_name, shown.secret, "Strict", seconds=self._accounts.sign_ins.life
-        )
+
+        set_cookie = self._cookie(self._rules.cookie_name, shown.secret, "Strict", seconds=sign_ins.life)
         return _json(status, {"name": user.name}, (*headers, ("Set-Cookie", set_cookie)))
 
-    def _sign_out(self, asked: HttpRequest) -> HttpReply:
-        found = self._accounts.sign_ins.find(cookie(asked, self._rules.cookie_name))
-        if found is not None:
-            self._accounts.sign_ins.end(found.user, found.id)
-            user = self._accounts.users.get(found.user)
-            self._accounts.audit.tell(
-                "sign-out", Actor(user.name if user else "", self._rules.address_of(asked), found.user)
-            )
-        gone = [
-            ("Set-Cookie", self._cookie(one, "", "Strict", seconds=0))
-            for one in (self._rules.cookie_name, self._rules.link_cookie)
-        ]
-        return _json(200, {}, tuple(gone))
+    def _sign_out(self, request: HttpRequest) -> HttpReply:
+        sign_in = self._accounts.sign_ins.find(cookie(request, self._rules.cookie_name))
+        if sign_in is not None:
+            self._accounts.sign_ins.end(sign_in.user, sign_in.id)
+            user = self._accounts.users.get(sign_in.user)
+            name = "" if user is None else user.name
+            actor = Actor(name, self._rules.address_of(request), sign_in.user)
+            self._accounts.audit.tell("sign-out", actor)
 
-    def _account(self, asked: HttpRequest) -> HttpReply:
+        cookies = (self._rules.cookie_name, self._rules.link_cookie)
+        headers = [("Set-Cookie", self._cookie(name, "", "Strict", seconds=0)) for name in cookies]
+        return _json(200, {}, tuple(headers))
+
+    def _account(self, request: HttpRequest) -> HttpReply:
         """Who the client is, for programs that were given a token."""
-        who = self._authentication.identify(asked)
+        who = self._authentication.identify(request)
         if who is None or not who.user:
             return _problem(
                 401, "You are not signed in to this server, or your sign-in has expired. Sign in first."
             )
         return _json(200, {"name": who.name, "admin": who.admin, "scopes": sorted(who.scopes)})
 
-    def _follow(self, asked: HttpRequest, secret: str) -> HttpReply:
-        who = self._authentication.identify(asked)
+    def _follow(self, request: HttpRequest, secret: str) -> HttpReply:
+        who = self._authentication.identify(request)
         user = self._accounts.users.get(who.user) if who is not None and who.user else None
-        address = self._rules.address_of(asked)
-        link = self._accounts.sharing.follow(
-            secret, user, by=Actor(user.name, address, user.id) if user else Actor("", address)
-        )
+        address = self._rules.address_of(request)
+        actor = Actor("", address) if user is None else Actor(user.name, address, user.id)
+
+        link = self._accounts.sharing.follow(secret, user, by=actor)
         if link is None and user is None:
             return _problem(
                 401, "This link needs an account, or no longer works. Sign in, and open it again."
@@ -181,6 +194,8 @@ class SignInRoutes:
             )
         if user is not None:
             return _json(200, {"session": link.session})
+
+        # Without an account, the link itself is what they are known by.
         seconds = max(1.0, link.ends - self._accounts.clock())
         set_cookie = self._cookie(self._rules.link_cookie, secret, "Strict", seconds=seconds)
         return _json(200, {"session": link.session}, (("Set-Cookie", set_cookie),))
@@ -198,12 +213,12 @@ class SignInRoutes:
         deletes."""
         text = base64.urlsafe_b64encode(sentence[:400].encode()).decode()
         secure = "; Secure" if self._rules.secure else ""
-        shown = f"iact_sign_in_problem={text}; Path=/sign-in; Max-Age=60; SameSite=Lax{secure}"
-        return HttpReply(303, (("Location", "/sign-in?failed"), ("Set-Cookie", shown)))
+        set_cookie = f"iact_sign_in_problem={text}; Path=/sign-in; Max-Age=60; SameSite=Lax{secure}"
+        return HttpReply(303, (("Location", "/sign-in?failed"), ("Set-Cookie", set_cookie)))
 
 
-def _json(status: int, told: Mapping[str, object], headers: tuple[tuple[str, str], ...] = ()) -> HttpReply:
-    return HttpReply(status, headers, json.dumps(told, ensure_ascii=False))
+def _json(status: int, fields: Mapping[str, object], headers: tuple[tuple[str, str], ...] = ()) -> HttpReply:
+    return HttpReply(status, headers, json.dumps(fields, ensure_ascii=False))
 
 
 def _problem(status: int, sentence: str, headers: tuple[tuple[str, str], ...] = ()) -> HttpReply:
@@ -214,21 +229,22 @@ def _basic(authorizations: tuple[str, ...]) -> tuple[str, str] | None:
     """A name and a password (RFC 7617), or None if there are none."""
     if len(authorizations) != 1:
         return None
-    scheme, _, given = authorizations[0].partition(" ")
+    scheme, _, encoded = authorizations[0].partition(" ")
     if scheme.lower() != "basic":
         return None
+
     try:
-        name, colon, password = base64.b64decode(given.strip(), validate=True).decode().partition(":")
+        credentials = base64.b64decode(encoded.strip(), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
         return None
+    name, colon, password = credentials.partition(":")
     return (name, password) if colon and name else None
 
 
 def _one_each(query: str) -> Mapping[str, str]:
     """The fields of a query that occur exactly once."""
     try:
-        return {
-            name: given[0] for name, given in parse_qs(query, max_num_fields=16).items() if len(given) == 1
-        }
+        fields = parse_qs(query, max_num_fields=16)
     except ValueError:
         return {}
+    return {name: values[0] for name, values in fields.items() if len(values) == 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import Row, delete, insert, select, update
 
 from iact.accounts.database import Database
 from iact.accounts.digests import digest, mint, mint_id
@@ -27,39 +27,40 @@ class SignIns:
 
     def start(self, user: str, *, address: str = "", agent: str = "") -> Shown:
         """Sign a user in. The secret is always new; an earlier one is never reused."""
-        shown, now = Shown(mint(), mint_id()), self._clock()
+        shown = Shown(mint(), mint_id())
+        now = self._clock()
+        row = {
+            "id": shown.id,
+            "digest": digest(shown.secret),
+            "user_id": user,
+            "created": now,
+            "seen": now,
+            "ends": now + self.life,
+            "address": address[:64],
+            "agent": agent[:200],
+        }
+
         with self._database.writing() as connection:
             connection.execute(delete(sign_ins).where(sign_ins.c.ends <= now))
-            connection.execute(
-                insert(sign_ins).values(
-                    id=shown.id,
-                    digest=digest(shown.secret),
-                    user_id=user,
-                    created=now,
-                    seen=now,
-                    ends=now + self.life,
-                    address=address[:64],
-                    agent=agent[:200],
-                )
-            )
+            connection.execute(insert(sign_ins).values(**row))
             connection.execute(update(users).where(users.c.id == user).values(seen=now))
         return shown
 
     def find(self, secret: str) -> SignIn | None:
         """The sign-in of a cookie, if it is valid. Finding it extends its life."""
         now = self._clock()
-        good = sign_ins.c.digest == digest(secret)
+        query = select(sign_ins).where(sign_ins.c.digest == digest(secret), sign_ins.c.ends > now)
         with self._database.reading() as connection:
-            row = connection.execute(select(sign_ins).where(good, sign_ins.c.ends > now)).one_or_none()
+            row = connection.execute(query).one_or_none()
         if row is None:
             return None
+
         if now - row.seen >= _MINUTE:
+            is_this = sign_ins.c.id == row.id
             with self._database.writing() as connection:
-                connection.execute(
-                    update(sign_ins).where(sign_ins.c.id == row.id).values(seen=now, ends=now + self.life)
-                )
+                connection.execute(update(sign_ins).where(is_this).values(seen=now, ends=now + self.life))
                 connection.execute(update(users).where(users.c.id == row.user_id).values(seen=now))
-        return SignIn(row.id, row.user_id, row.created, row.seen, row.ends, row.address, row.agent)
+        return _sign_in(row)
 
     def holds(self, identity: str) -> bool:
         """Whether a sign-in is still valid."""
@@ -72,13 +73,24 @@ class SignIns:
         query = select(sign_ins).where(sign_ins.c.user_id == user, sign_ins.c.ends > self._clock())
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(sign_ins.c.seen.desc())).all()
-        return [
-            SignIn(row.id, row.user_id, row.created, row.seen, row.ends, row.address, row.agent)
-            for row in rows
-        ]
+        return [_sign_in(row) for row in rows]
 
     def end(self, user: str, identity: str | None = None) -> None:
         """Sign a user out: of one sign-in, or of all."""
-        where = or_(sign_ins.c.id == identity) if identity is not None else or_(sign_ins.c.id != "")
+        statement = delete(sign_ins).where(sign_ins.c.user_id == user)
+        if identity is not None:
+            statement = statement.where(sign_ins.c.id == identity)
         with self._database.writing() as connection:
-            connection.execute(delete(sign_ins).where(sign_ins.c.user_id == user, where))
+            connection.execute(statement)
+
+
+def _sign_in(row: Row[tuple[object, ...]]) -> SignIn:
+    return SignIn(
+        id=row.id,
+        user=row.user_id,
+        created=row.created,
+        seen=row.seen,
+        ends=row.ends,
+        address=row.address,
+        agent=row.agent,
+    )

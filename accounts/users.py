@@ -27,13 +27,14 @@ def checked_name(name: str) -> str:
     Raises:
         UsageError: the name is not allowed.
     """
-    plain = unicodedata.normalize("NFKC", name).strip()
-    wrong = not plain or len(plain) > _LONGEST or not plain.isprintable() or _FORBIDDEN & set(plain)
-    if wrong or plain.startswith("-"):
+    stored = unicodedata.normalize("NFKC", name).strip()
+    has_length = 0 < len(stored) <= _LONGEST
+    has_signs = stored.isprintable() and not _FORBIDDEN & set(stored)
+    if not has_length or not has_signs or stored.startswith("-"):
         raise UsageError(
             f"{name[:80]!r} can't be the name of a user. It has up to {_LONGEST} letters, digits, spaces, and signs such as _ and @."
         )
-    return plain
+    return stored
 
 
 def name_key(name: str) -> str:
@@ -63,22 +64,22 @@ class Users:
         Raises:
             UsageError: the name is taken or not allowed, or the password is too short.
         """
-        plain = checked_name(name)
-        stored = passwords.hashed(password) if password is not None else None
+        stored_name = checked_name(name)
+        stored_password = passwords.hashed(password) if password is not None else None
         with self._database.writing() as connection:
-            if self._row(connection, name_key(plain)) is not None:
-                raise UsageError(f"There is already a user {plain!r}.")
-            made = self._insert(connection, plain, role, password=stored)
-            self._set_groups(connection, made, groups, told=False)
-            self._audit.write(connection, "user.added", by, user=plain, role=role)
-            return self._user(connection, self._by_id(connection, made))
+            if self._row(connection, name_key(stored_name)) is not None:
+                raise UsageError(f"There is already a user {stored_name!r}.")
+
+            user = self._insert(connection, stored_name, role, password=stored_password)
+            self._set_groups(connection, user, groups, told=False)
+            self._audit.write(connection, "user.added", by, user=stored_name, role=role)
+            return self._user(connection, self._by_id(connection, user))
 
     def all(self) -> Sequence[User]:
         """Every account, by name."""
+        query = select(users).where(users.c.id != LOCAL.user).order_by(users.c.name_key)
         with self._database.reading() as connection:
-            rows = connection.execute(
-                select(users).where(users.c.id != LOCAL.user).order_by(users.c.name_key)
-            ).all()
+            rows = connection.execute(query).all()
             return [self._user(connection, row) for row in rows]
 
     def named(self, name: str) -> User:
@@ -98,19 +99,20 @@ class Users:
 
     def with_password(self, name: str, password: str) -> User | None:
         """The user with this name and password, or None if there is none or they may not sign in."""
-        key = name_key(name)
         with self._database.reading() as connection:
-            row = self._row(connection, key)
-        if not passwords.matches(None if row is None else row.password, password):
+            row = self._row(connection, name_key(name))
+
+        # Asked even if there is no such user, so that both take as long.
+        stored = None if row is None else row.password
+        if not passwords.matches(stored, password):
             return None
         assert row is not None
+
         if passwords.outdated(row.password):
+            renewed = passwords.hashed(password)
             with self._database.writing() as connection:
-                connection.execute(
-                    update(users).where(users.c.id == row.id).values(password=passwords.hashed(password))
-                )
-        found = self.get(row.id)
-        return found if found is not None and found.disabled is None else None
+                connection.execute(update(users).where(users.c.id == row.id).values(password=renewed))
+        return _unless_disabled(self.get(row.id))
 
     def vouched(
         self, identity: str, name: str, groups: Iterable[str], *, create: bool, by: Actor
@@ -122,21 +124,23 @@ class Users:
         Raises:
             UsageError: they have no account, or the name belongs to another person.
         """
-        plain, told = checked_name(name), frozenset(one.strip()[:128] for one in groups if one.strip())
+        stored_name = checked_name(name)
+        told_groups = frozenset(group.strip()[:128] for group in groups if group.strip())
+
+        # A proxy names them with every request, of which nearly none changes anything.
         with self._database.reading() as connection:
             row = self._with_identity(connection, identity)
-            if row is not None:
-                known = self._user(connection, row)
-                if self._told(connection, row.id) == told:
-                    return known if known.disabled is None else None
+            if row is not None and self._told(connection, row.id) == told_groups:
+                return _unless_disabled(self._user(connection, row))
+
         with self._database.writing() as connection:
             row = self._with_identity(connection, identity)
-            found = (
-                row.id if row is not None else self._adopt(connection, identity, plain, create=create, by=by)
-            )
-            self._set_groups(connection, found, told, told=True)
-            user = self._user(connection, self._by_id(connection, found))
-            return user if user.disabled is None else None
+            if row is not None:
+                user = row.id
+            else:
+                user = self._adopt(connection, identity, stored_name, create=create, by=by)
+            self._set_groups(connection, user, told_groups, told=True)
+            return _unless_disabled(self._user(connection, self._by_id(connection, user)))
 
     def set_role(self, name: str, role: ServerRole, *, by: Actor) -> None:
         """Make a user an administrator, or no longer one.
@@ -170,11 +174,11 @@ class Users:
         Raises:
             UsageError: there is no such user.
         """
-        wanted = sorted({one.strip() for one in groups if one.strip()})
+        names = sorted({group.strip() for group in groups if group.strip()})
         with self._database.writing() as connection:
             row = self._named(connection, name)
-            self._set_groups(connection, row.id, wanted, told=False)
-            self._audit.write(connection, "user.groups", by, user=row.name, groups=", ".join(wanted))
+            self._set_groups(connection, row.id, names, told=False)
+            self._audit.write(connection, "user.groups", by, user=row.name, groups=", ".join(names))
 
     def disable(self, name: str, *, by: Actor) -> None:
         """Disable a user, who can no longer sign in by any means. Their data stays.
@@ -217,17 +221,20 @@ class Users:
             return str(row.id)
 
     def _adopt(self, connection: Connection, identity: str, name: str, *, create: bool, by: Actor) -> str:
+        """The account for a person whom nobody vouched for before: one of their name, or a new one. Returns its id."""
         row = self._row(connection, name_key(name))
-        if row is not None and (row.identity is not None or row.password is not None or row.id == LOCAL.user):
+        if row is None:
+            if not create:
+                raise UsageError(f"There is no account for {name!r} here. Ask an administrator to add one.")
+            user = self._insert(connection, name, "user", identity=identity)
+            self._audit.write(connection, "user.added", by, user=name, role="user")
+            return user
+
+        is_anothers = row.identity is not None or row.password is not None or row.id == LOCAL.user
+        if is_anothers:
             raise UsageError(f"The name {name!r} belongs to another account here. Ask an administrator.")
-        if row is not None:
-            connection.execute(update(users).where(users.c.id == row.id).values(identity=identity))
-            return str(row.id)
-        if not create:
-            raise UsageError(f"There is no account for {name!r} here. Ask an administrator to add one.")
-        made = self._insert(connection, name, "user", identity=identity)
-        self._audit.write(connection, "user.added", by, user=name, role="user")
-        return made
+        connection.execute(update(users).where(users.c.id == row.id).values(identity=identity))
+        return str(row.id)
 
     def _insert(
         self,
@@ -238,14 +245,19 @@ class Users:
         password: str | None = None,
         identity: str | None = None,
     ) -> str:
-        made = mint_id()
-        connection.execute(
-            insert(users).values(
-                id=made, name=name, name_key=name_key(name), role=role, password=password,
-                identity=identity, created=self._clock(),
-            )
-        )  # fmt: skip
-        return made
+        """Add an account. Returns its id."""
+        user = mint_id()
+        row = {
+            "id": user,
+            "name": name,
+            "name_key": name_key(name),
+            "role": role,
+            "password": password,
+            "identity": identity,
+            "created": self._clock(),
+        }
+        connection.execute(insert(users).values(**row))
+        return user
 
     @staticmethod
     def _row(connection: Connection, key: str) -> Row[tuple[object, ...]] | None:
@@ -260,6 +272,7 @@ class Users:
         return connection.execute(select(users).where(users.c.identity == identity)).one_or_none()
 
     def _named(self, connection: Connection, name: str) -> Row[tuple[object, ...]]:
+        """The account with a name. Raises UsageError."""
         row = self._row(connection, name_key(name))
         if row is None or row.id == LOCAL.user:
             raise UsageError(f"There is no user {name!r}. List the users with: iact user list.")
@@ -267,26 +280,25 @@ class Users:
 
     @staticmethod
     def _told(connection: Connection, user: str) -> frozenset[str]:
+        """The groups that a proxy or a provider reported."""
         query = select(memberships.c.group_name).where(memberships.c.user_id == user, memberships.c.told)
         return frozenset(connection.execute(query).scalars())
 
     @staticmethod
     def _set_groups(connection: Connection, user: str, groups: Iterable[str], *, told: bool) -> None:
-        others = select(memberships.c.group_name).where(
-            memberships.c.user_id == user, memberships.c.told.is_(not told)
-        )
-        kept = frozenset(connection.execute(others).scalars())
-        connection.execute(
-            delete(memberships).where(memberships.c.user_id == user, memberships.c.told.is_(told))
-        )
-        for one in sorted(frozenset(groups) - kept):
-            connection.execute(insert(memberships).values(user_id=user, group_name=one, told=told))
+        """Replace the groups that were reported (`told`), or those that were set here. A group is only one of both."""
+        of_user = memberships.c.user_id == user
+        query = select(memberships.c.group_name).where(of_user, memberships.c.told.is_(not told))
+        others = frozenset(connection.execute(query).scalars())
+
+        connection.execute(delete(memberships).where(of_user, memberships.c.told.is_(told)))
+        for group in sorted(frozenset(groups) - others):
+            connection.execute(insert(memberships).values(user_id=user, group_name=group, told=told))
 
     @staticmethod
     def _user(connection: Connection, row: Row[tuple[object, ...]]) -> User:
-        groups = connection.execute(
-            select(memberships.c.group_name).where(memberships.c.user_id == row.id)
-        ).scalars()
+        query = select(memberships.c.group_name).where(memberships.c.user_id == row.id)
+        groups = connection.execute(query).scalars()
         return User(
             id=row.id,
             name=row.name,
@@ -296,3 +308,8 @@ class Users:
             disabled=row.disabled,
             seen=row.seen,
         )
+
+
+def _unless_disabled(user: User | None) -> User | None:
+    """The user, if they may sign in."""
+    return user if user is not None and user.disabled is None else None
