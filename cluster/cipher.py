@@ -24,8 +24,8 @@ class HostCipher:
     """Implements `core.journal.documents.Cipher`. `key`: the 32 bytes of the key of seals."""
 
     def __init__(self, key: bytes) -> None:
-        made = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"iact: files that hosts share")
-        self._cipher = AESGCM(made.derive(key))
+        derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"iact: files that hosts share")
+        self._cipher = AESGCM(derivation.derive(key))
 
     def encrypt(self, name: str, data: bytes) -> bytes:
         """See `Cipher.encrypt`."""

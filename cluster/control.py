@@ -49,8 +49,8 @@ _log_http.setLevel(logging.WARNING)  # at DEBUG the library logs the key
 async def all_of(each: Iterable[Coroutine[None, None, _Answer]]) -> list[_Answer]:
     """The answers of several hosts, asked at the same time; in the order given."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one) for one in each]
-    return [one.result() for one in tasks]
+        tasks = [group.create_task(asking) for asking in each]
+    return [task.result() for task in tasks]
 
 
 class ControlServer:
@@ -86,21 +86,25 @@ class ControlServer:
                 f"This host can't listen on {self._host} port {self._port} ({error.strerror}); choose another with "
                 "--control-port."
             ) from error
+
+        # Asked for as 0, it is any that was free.
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Stop listening."""
-        if self._server is not None:
-            server, self._server = self._server, None
+        server = self._server
+        self._server = None
+        if server is not None:
             server.close()
             await server.wait_closed()
 
     def _judge(self, connection: ServerConnection, request: Request) -> Response | None:
-        given = request.headers.get_all("Authorization")
-        if len(given) == 1 and hmac.compare_digest(
-            given[0].encode("utf-8", "replace"), f"Bearer {self._key}".encode()
-        ):
-            return None
+        """Refuse a connection without the key."""
+        authorizations = request.headers.get_all("Authorization")
+        if len(authorizations) == 1:
+            given = authorizations[0].encode("utf-8", "replace")
+            if hmac.compare_digest(given, f"Bearer {self._key}".encode()):
+                return None
         return connection.respond(HTTPStatus.UNAUTHORIZED, "The key of this host is wanted.\n")
 
     async def _handle(self, socket: ServerConnection) -> None:
@@ -111,16 +115,18 @@ class ControlServer:
 
     async def _answer(self, frame: str | bytes) -> Mapping[str, JSON]:
         try:
-            asked = json.loads(frame)
-            if not isinstance(asked, dict):
+            message = json.loads(frame)
+            if not isinstance(message, dict):
                 raise UsageError("A message to a host is a JSON object.")
-            return {"ok": dict(await self._act(asked))}
+            return {"ok": dict(await self._act(message))}
+
         except Moved as error:
             return {"error": str(error), "code": "moved"}
         except (UsageError, ValueError) as error:
             return {"error": str(error), "code": "usage"}
         except IactError as error:
             return {"error": str(error), "code": "failed"}
+
         except Exception:
             _log.exception("A message to this host failed.")
             return {"error": "An error in the host stopped this; its log has the details.", "code": "failed"}
@@ -136,26 +142,36 @@ class ControlClient:
     async def ask(self, lease: HostLease, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """See `Peers.ask`."""
         try:
-            async with (
-                asyncio.timeout(_LONGEST),
-                connect(
-                    f"{'wss' if self._tls else 'ws'}://{lease.control}/", ssl=self._tls,
-                    additional_headers={"Authorization": f"Bearer {self._key_of(lease.incarnation)}"},
-                    open_timeout=_CONNECTING, compression=None, proxy=None, max_size=_LARGEST, logger=_log_http,
-                ) as socket,
-            ):  # fmt: skip
+            async with asyncio.timeout(_LONGEST), self._connect(lease) as socket:
                 await socket.send(json.dumps(dict(message)))
                 answer = json.loads(await socket.recv())
         except (OSError, TimeoutError, WebSocketException, ValueError) as error:
-            why = str(error).rstrip(".") or type(error).__name__
+            reason = str(error).rstrip(".") or type(error).__name__
             raise HostUnavailable(
-                f"The host {lease.host} at {lease.control} does not answer: {why}."
+                f"The host {lease.host} at {lease.control} does not answer: {reason}."
             ) from error
+
         if not isinstance(answer, dict):
             raise HostUnavailable(
                 f"The host {lease.host} at {lease.control} gave an answer that can't be read."
             )
-        if "ok" in answer and isinstance(answer["ok"], dict):
-            return answer["ok"]
-        sentence, code = str(answer.get("error", "")), answer.get("code")
-        raise (Moved if code == "moved" else UsageError if code == "usage" else IactError)(sentence)
+        result = answer.get("ok")
+        if isinstance(result, dict):
+            return result
+
+        sentence = str(answer.get("error", ""))
+        match answer.get("code"):
+            case "moved":
+                raise Moved(sentence)
+            case "usage":
+                raise UsageError(sentence)
+            case _:
+                raise IactError(sentence)
+
+    def _connect(self, lease: HostLease) -> connect:
+        scheme = "wss" if self._tls else "ws"
+        return connect(
+            f"{scheme}://{lease.control}/", ssl=self._tls,
+            additional_headers={"Authorization": f"Bearer {self._key_of(lease.incarnation)}"},
+            open_timeout=_CONNECTING, compression=None, proxy=None, max_size=_LARGEST, logger=_log_http,
+        )  # fmt: skip

@@ -59,86 +59,108 @@ class Forwarder:
         self._headers = headers
         self._room = asyncio.Semaphore(_TOGETHER)
 
-    async def run(self, said: Frame) -> Frame:
+    async def run(self, message: Frame) -> Frame:
         """Answer a message of one of these types."""
-        kind, session = str(said.get("type")), said.get("session")
+        kind = str(message.get("type"))
         right = COMMANDS[kind].right
         if not may(self._who, right, "owner"):  # the host would only refuse it after opening the session
-            return {**_error(said, refusal(right)), "code": "forbidden"}
+            return {**_error(message, refusal(right)), "code": "forbidden"}
+
         try:
             if kind in _OF_ALL:
-                answers = await all_of(self._at(one, said) for one in await self._placement.hosts())
-                return {
-                    "type": "ok",
-                    "id": said.get("id"),
-                    "list": [row for one in answers for row in _list(one, "list")],
-                }
+                return await self._at_all(message)
             if kind in _OF_SEVERAL:
-                hosts = None if kind == "session.delete" else await self._placement.hosts()
-                each = (self._on(str(one), said, hosts) for one in _list(said, "sessions"))
-                return _together(said, await all_of(each))
-            return await self._at_its_host(session if isinstance(session, str) else "", said)
+                return await self._on_several(kind, message)
+
+            session = message.get("session")
+            return await self._at_its_host(session if isinstance(session, str) else "", message)
         except IactError as error:
-            return _error(said, str(error))
+            return _error(message, str(error))
+
+    async def _at_all(self, message: Frame) -> Frame:
+        """The lists of all hosts as one."""
+        hosts = await self._placement.hosts()
+        answers = await all_of(self._at(lease, message) for lease in hosts)
+        rows = [row for answer in answers for row in _list(answer, "list")]
+        return {"type": "ok", "id": message.get("id"), "list": rows}
+
+    async def _on_several(self, kind: str, message: Frame) -> Frame:
+        """What came of it for each of several sessions."""
+        # Where a deleted session is, nobody notes: each host is asked. One that is not deleted has its host.
+        hosts = None if kind == "session.delete" else await self._placement.hosts()
+        sessions = [str(session) for session in _list(message, "sessions")]
+        return _together(message, await all_of(self._on(session, message, hosts) for session in sessions))
 
     async def _on(
-        self, session: str, said: Frame, hosts: Sequence[HostLease] | None
+        self, session: str, message: Frame, hosts: Sequence[HostLease] | None
     ) -> tuple[str, Sequence[Frame]]:
         """The answers about one of several sessions: from these hosts, or from the one that has it or is assigned
         it."""
-        message: Frame = {**said, **dict[str, JSON](sessions=[session])}
+        about_one: Frame = {**message, **dict[str, JSON](sessions=[session])}
         if hosts is None:
-            return session, [await self._at_its_host(session, message)]
-        return session, await all_of(self._at(one, message) for one in hosts)
+            return session, [await self._at_its_host(session, about_one)]
+        return session, await all_of(self._at(lease, about_one) for lease in hosts)
 
-    async def _at_its_host(self, session: str, said: Frame) -> Frame:
+    async def _at_its_host(self, session: str, message: Frame) -> Frame:
         try:
             name = name_of(self._who.user, session)
-            return await self._at((await self._placement.place(name)).lease, said)
+            location = await self._placement.place(name)
+            return await self._at(location.lease, message)
         except IactError as error:
-            return _error(said, str(error))
+            return _error(message, str(error))
 
-    async def _at(self, lease: HostLease, said: Frame) -> Frame:
+    async def _at(self, lease: HostLease, message: Frame) -> Frame:
         """A host's answer to a message."""
         try:
-            async with (
-                self._room,
-                asyncio.timeout(_SECONDS),
-                connect(
-                    f"{'wss' if self._tls else 'ws'}://{lease.page}{SOCKET_PATH}", ssl=self._tls, additional_headers=self._headers(lease, SOCKET_PATH),
-                    open_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, logger=_log_http,
-                ) as host,
-            ):  # fmt: skip
-                await host.send(json.dumps({**said, "id": "forwarded"}))
+            async with self._room, asyncio.timeout(_SECONDS), self._connect(lease) as host:
+                # A host sends other messages, too: the answer is that with this id.
+                await host.send(json.dumps({**message, "id": "forwarded"}))
                 while True:
                     answer = json.loads(await host.recv())
                     if answer.get("id") == "forwarded":
-                        return {**answer, "id": said.get("id")}
+                        return {**answer, "id": message.get("id")}
         except (OSError, TimeoutError, WebSocketException) as error:
-            why = str(error).rstrip(".") or type(error).__name__
-            return _error(said, f"The host {lease.host} does not answer: {why}.")
+            reason = str(error).rstrip(".") or type(error).__name__
+            return _error(message, f"The host {lease.host} does not answer: {reason}.")
+
+    def _connect(self, lease: HostLease) -> connect:
+        scheme = "wss" if self._tls else "ws"
+        return connect(
+            f"{scheme}://{lease.page}{SOCKET_PATH}", ssl=self._tls, additional_headers=self._headers(lease, SOCKET_PATH),
+            open_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, logger=_log_http,
+        )  # fmt: skip
 
 
 def _list(frame: Frame, name: str) -> Sequence[JSON]:
-    found = frame.get(name)
-    return found if isinstance(found, Sequence) and not isinstance(found, str) else ()
+    value = frame.get(name)
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
-def _error(said: Frame, sentence: str) -> Frame:
-    return {"type": "error", "id": said.get("id"), "code": "failed", "message": sentence}
+def _error(message: Frame, sentence: str) -> Frame:
+    return {"type": "error", "id": message.get("id"), "code": "failed", "message": sentence}
 
 
-def _together(said: Frame, answers: Sequence[tuple[str, Sequence[Frame]]]) -> Frame:
+def _together(message: Frame, answers: Sequence[tuple[str, Sequence[Frame]]]) -> Frame:
     """One answer about several sessions: done if any host has done it, otherwise refused with the first host's
     reason."""
-    done, refused, notes = list[JSON](), dict[str, JSON](), dict[str, None]()
+    done: list[JSON] = []
+    refused: dict[str, JSON] = {}
+    notes: dict[str, None] = {}  # each once, in their order
     for session, frames in answers:
-        good = [one for one in frames if one.get("type") == "ok"]
-        if good:
+        successes = [frame for frame in frames if frame.get("type") == "ok"]
+        if successes:
             done.append(session)
-            notes |= {str(one["note"]): None for one in good if one.get("note")}
+            notes |= {str(frame["note"]): None for frame in successes if frame.get("note")}
         else:
-            refused[session] = next((one.get("message") for one in frames), "No host is running.")
+            refused[session] = next((frame.get("message") for frame in frames), "No host is running.")
+
     if not done and len(refused) == 1:
-        return _error(said, str(next(iter(refused.values()))))
-    return {"type": "ok", "id": said.get("id"), "sessions": done, "refused": refused, "note": " ".join(notes)}
+        reason = next(iter(refused.values()))
+        return _error(message, str(reason))
+    return {
+        "type": "ok",
+        "id": message.get("id"),
+        "sessions": done,
+        "refused": refused,
+        "note": " ".join(notes),
+    }

@@ -58,15 +58,16 @@ _log_http.setLevel(logging.WARNING)
 
 @dataclass(frozen=True, slots=True)
 class GatewayPeople:
-    """Several users: who a client is, how they sign in, what confirms it to hosts, and who owns a session.
-
-    `holds`: whether a user has a session with this id in the store. Blocks.
-    """
+    """What several users need."""
 
     people: People
+    """Who a client is."""
     entrance: Entrance
+    """How they sign in."""
     statements: StatementWriter
+    """What tells hosts who they are."""
     holds: Callable[[str, str], bool]
+    """Whether a user has a session with this id in the store. Blocks."""
 
 
 class Gateway(PageServer):
@@ -115,13 +116,15 @@ class Gateway(PageServer):
         while True:
             await asyncio.sleep(RENEWAL)
             try:
-                alive = {one.incarnation for one in await self._placement.hosts()}
+                alive = {lease.incarnation for lease in await self._placement.hosts()}
             except IactError:
                 continue  # the store's state is unknown now
             except Exception:
                 _log.exception("Looking which hosts are alive met a bug.")
                 continue
-            await asyncio.gather(*(one.cut() for one in self._passages if one.at and one.at not in alive))
+
+            dead = [passage for passage in self._passages if passage.at and passage.at not in alive]
+            await asyncio.gather(*(passage.cut() for passage in dead))
 
     async def converse(self, socket: ServerConnection) -> None:
         """Implement `PageServer.converse`: pass everything through, until one side ends."""
@@ -133,11 +136,11 @@ class Gateway(PageServer):
             return
         except ConnectionClosed:
             return
+
         who = principal_of(socket)
         headers = partial(self._headers, who)
-        passage = _Passage(
-            socket, who, self._placement, headers, partial(self._place_of, who), self.new_url, self._hosts_tls
-        )
+        place_of = partial(self._place_of, who)
+        passage = _Passage(socket, who, self._placement, headers, place_of, self.new_url, self._hosts_tls)
         self._passages.add(passage)
         try:
             await passage.run(first)
@@ -147,16 +150,17 @@ class Gateway(PageServer):
             _log.error("A passage through the gateway ended by an error.", exc_info=group)
         finally:
             self._passages.discard(passage)
+
+        # Without effect where it was closed with a reason.
         await socket.close(1011, "internal error; see the gateway's log")
 
     async def download(self, path: str, who: Principal) -> Download | None:
         """Implement `PageServer.download`: the file is on one of the hosts, and its address can't be guessed."""
         for lease in await self._placement.hosts():
-            found = await asyncio.to_thread(
-                _download_at, lease, self._headers(who, lease, path), path, self._hosts_tls
-            )
-            if found is not None:
-                return found
+            headers = self._headers(who, lease, path)
+            file = await asyncio.to_thread(_download_at, lease, headers, path, self._hosts_tls)
+            if file is not None:
+                return file
         return None
 
     def _headers(self, who: Principal, lease: HostLease, path: str) -> Mapping[str, str]:
@@ -174,13 +178,18 @@ class Gateway(PageServer):
             UsageError: this id is not valid for a session.
         """
         if self._people is None or who.user == LOCAL.user:
-            return None if session is None else name_of(LOCAL.user, session), "owner"
+            name = None if session is None else name_of(LOCAL.user, session)
+            return name, "owner"
+
         own = None if session is None or who.link else name_of(who.user, session)
         if own is not None and await asyncio.to_thread(self._people.holds, who.user, session or ""):
             return own, "owner"
+
         grant = await asyncio.to_thread(self._people.people.grant, who, session)
         if grant is not None:
             return name_of(grant.owner, grant.session), grant.role
+
+        # The host answers that there is none. For the holder of a link there is no host to ask.
         if who.link:
             raise UsageError(f"There is no session {(session or '')[:100]!r} here.")
         return own, "owner"
@@ -200,15 +209,15 @@ class _Passage:
         new_url: Callable[[], str],
         tls: SSLContext | None,
     ) -> None:
-        self._tls = tls
         self._client = client
         self._who = who
         self._placement = placement
         self._headers = headers
         self._place_of = place_of
         self._new_url = new_url
+        self._tls = tls
         self._forwarder = Forwarder(placement, who, headers, tls)
-        self._told: str | bytes | None = None
+        self._subscription: str | bytes | None = None
         """The message with which the client subscribed to changes of all sessions."""
         self.at = ""
         """The incarnation of the host that it is connected to."""
@@ -221,10 +230,11 @@ class _Passage:
             if location is None:
                 frame = await self._client.recv()
                 continue
+
             try:
                 async with self._connected(location) as host:
-                    if self._told is not None:
-                        await host.send(self._told)
+                    if self._subscription is not None:
+                        await host.send(self._subscription)
                     frame = await self._pass(host, frame)
             except HostUnavailable as error:
                 await self._client.close(_AGAIN, _short(str(error)))
@@ -238,27 +248,30 @@ class _Passage:
     async def _locate(self, frame: str | bytes) -> Location | None:
         """The host for the session that a `hello` names, or for a new one. None if the client was told why there is
         none."""
-        said = _looked_at(frame) or {}
-        session = said.get("session") if said.get("type") == "hello" else None
+        message = _read_here(frame)
+        session = message.get("session") if message.get("type") == "hello" else None
         try:
             name, role = await self._place_of(session if isinstance(session, str) else None)
             if name is not None and role == "reader":
                 # Viewing must not start anything: the host that had it last has a copy.
-                at = await self._placement.locate(name)
-                if at is not None:
-                    return at
+                location = await self._placement.locate(name)
+                if location is not None:
+                    return location
             return await self._placement.place(name)
         except IactError as error:
-            refused = {"type": "error", "id": said.get("id"), "code": "failed", "message": str(error)}
-            await self._client.send(json.dumps(refused))
-            return None
+            sentence = str(error)
+
+        refused = {"type": "error", "id": message.get("id"), "code": "failed", "message": sentence}
+        await self._client.send(json.dumps(refused))
+        return None
 
     @asynccontextmanager
     async def _connected(self, location: Location) -> AsyncIterator[ClientConnection]:
         lease = location.lease
+        scheme = "wss" if self._tls else "ws"
         async with AsyncExitStack() as stack:
             connecting = connect(
-                f"{'wss' if self._tls else 'ws'}://{lease.page}{SOCKET_PATH}", ssl=self._tls,
+                f"{scheme}://{lease.page}{SOCKET_PATH}", ssl=self._tls,
                 additional_headers=self._headers(lease, SOCKET_PATH),
                 open_timeout=_CONNECTING, close_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, max_queue=8,
                 ping_interval=_PING, ping_timeout=_PONG,
@@ -268,6 +281,7 @@ class _Passage:
                 host = await stack.enter_async_context(connecting)
             except (OSError, TimeoutError, WebSocketException) as error:
                 raise HostUnavailable(f"The host {lease.host} does not answer.") from error
+
             self.at = lease.incarnation
             yield host
 
@@ -294,31 +308,34 @@ class _Passage:
         await self._client.close(code or _AGAIN, _short(host.close_reason or "the host has ended"))
 
     async def _up(self, host: ClientConnection, first: str | bytes) -> str | bytes | None:
+        """Pass on what the client sends. Returns the message that belongs to another host, or None at the end."""
         await self._say(host, first)
         async for frame in self._client:
-            said = _looked_at(frame) or {}
-            if said.get("type") == "hello" and await self._elsewhere(said.get("session")):
+            message = _read_here(frame)
+            if message.get("type") == "hello" and await self._elsewhere(message.get("session")):
                 return frame
             await self._say(host, frame)
         return None
 
     async def _say(self, host: ClientConnection, frame: str | bytes) -> None:
         """Pass a message on, or answer it here."""
-        said = _looked_at(frame) or {}
-        match said.get("type"):
+        message = _read_here(frame)
+        match message.get("type"):
             case "sessions":
-                self._told = frame
+                self._subscription = frame
             case "address":
-                answer: dict[str, JSON] = {"type": "ok", "id": said.get("id"), "url": self._new_url()}
-                if not may(self._who, "admin", "owner"):
-                    message = refusal("admin")
-                    answer = {"type": "error", "id": said.get("id"), "code": "forbidden", "message": message}
-                await self._client.send(json.dumps(answer))
+                await self._client.send(json.dumps(self._address(message)))
                 return
             case str(kind) if kind in FORWARDED:
-                await self._client.send(json.dumps(await self._forwarder.run(said)))
+                await self._client.send(json.dumps(await self._forwarder.run(message)))
                 return
         await host.send(frame)
+
+    def _address(self, message: Mapping[str, JSON]) -> dict[str, JSON]:
+        """The answer to a request for an address under which another browser can sign in."""
+        if may(self._who, "admin", "owner"):
+            return {"type": "ok", "id": message.get("id"), "url": self._new_url()}
+        return {"type": "error", "id": message.get("id"), "code": "forbidden", "message": refusal("admin")}
 
     async def _elsewhere(self, session: JSON) -> bool:
         """Whether a session is on another host than the one that the client is connected to."""
@@ -332,19 +349,22 @@ class _Passage:
         return at is None or at.lease.incarnation != self.at
 
 
-_LOOKED_AT: Final = ('"hello"', '"sessions"', '"address"', '"session.')
+_READ_HERE: Final = ('"hello"', '"sessions"', '"address"', '"session.')
 _SMALL: Final = 1 << 16
 
 
-def _looked_at(frame: str | bytes) -> Mapping[str, JSON] | None:
-    """The message, if it may be one that gateways read; all others pass through unchanged."""
-    if not isinstance(frame, str) or len(frame) > _SMALL or not any(one in frame for one in _LOOKED_AT):
-        return None
+def _read_here(frame: str | bytes) -> Mapping[str, JSON]:
+    """The message, if it may be one that gateways read; empty for all others, which pass through unchanged."""
+    if not isinstance(frame, str) or len(frame) > _SMALL:
+        return {}
+    if not any(mark in frame for mark in _READ_HERE):
+        return {}
+
     try:
-        said = json.loads(frame)
+        message = json.loads(frame)
     except ValueError:
-        return None
-    return said if isinstance(said, dict) else None
+        return {}
+    return message if isinstance(message, dict) else {}
 
 
 def _short(reason: str) -> str:
@@ -376,5 +396,6 @@ def _download_at(
             answer.close()
             client.close()
 
-    name = answer.headers.get("Content-Disposition", "").rpartition("filename*=UTF-8''")[2]
+    disposition = answer.headers.get("Content-Disposition", "")
+    name = disposition.rpartition("filename*=UTF-8''")[2]
     return Download(unquote(name) or "file", pieces)

@@ -17,6 +17,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
@@ -102,11 +103,25 @@ class Page(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class HostTiming:
+    """When a host does what, in seconds, and by which clocks."""
+
+    grace: float = GRACE
+    """How long running work may take to finish when a session is moved."""
+    idle: float = 0.0
+    """After how long without work or watchers a session is closed; 0: never."""
+    renewal: float = RENEWAL
+    """How often it reports that it is alive."""
+    wall: Callable[[], float] = time.time
+    """Seconds since 1970."""
+    now: Callable[[], float] = time.monotonic
+
+
 class SessionHost:
     """Serves sessions until it is drained or ends.
 
-    `grace`: as GRACE. `idle`: seconds without work or watchers after which a session is closed; 0: never. `buried`:
-    called with the incarnation of each host that was found dead. Blocks.
+    `buried`: called with the incarnation of each host that was found dead. Blocks.
     """
 
     def __init__(
@@ -118,12 +133,8 @@ class SessionHost:
         placement: StaticPlacement,
         peers: Peers,
         *,
-        grace: float = GRACE,
-        idle: float = 0.0,
+        timing: HostTiming | None = None,
         buried: Callable[[str], None] = lambda incarnation: None,
-        renewal: float = RENEWAL,
-        wall: Callable[[], float] = time.time,
-        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sessions = sessions
         self._page = page
@@ -131,18 +142,18 @@ class SessionHost:
         self._lease = lease
         self._placement = placement
         self._peers = peers
-        self._grace = grace
-        self._renewal = renewal
-        self._wall = wall
-        self._now = now
-        self._idle = idle
+        self._timing = timing or HostTiming()
         self._buried = buried
+
+        self._draining = False
         self._unneeded = UnneededSessions()
         self.leaving: Final[dict[str, asyncio.Event]] = {}
         """Sessions that are moving to another host, each with an event that is set on arrival."""
-        self._noted: set[str] = set()
-        self._draining = False
         self._room = asyncio.Semaphore(_TOGETHER)
+        """Bounds how many are moved at once."""
+
+        self._noted: set[str] = set()
+        """The sessions of which the store says that they are open here."""
         self._renewing = asyncio.Lock()
         self._noting = asyncio.Lock()
         """Held while a note about a session is written or removed, so that the note says what is so."""
@@ -157,19 +168,21 @@ class SessionHost:
             StoreUnavailable: the store can't be written now.
         """
         await self._renew()
-        if before:
-            await asyncio.to_thread(self._buried, before)
-            left = await asyncio.to_thread(open_at, self._store, before)
-            await asyncio.to_thread(forget_host, self._store, before)
-            await self._placement.refresh()
-            async with asyncio.TaskGroup() as group:
-                for session in left:
-                    group.create_task(self._take_from(before, session))
+        if not before:
+            return
+
+        await asyncio.to_thread(self._buried, before)
+        sessions = await asyncio.to_thread(open_at, self._store, before)
+        await asyncio.to_thread(forget_host, self._store, before)
+        await self._placement.refresh()
+        async with asyncio.TaskGroup() as group:
+            for session in sessions:
+                group.create_task(self._take_from(before, session))
 
     async def run(self) -> None:
         """Renew the announcement regularly, and take over what dead hosts had; until cancelled."""
         while True:
-            await asyncio.sleep(self._renewal)
+            await asyncio.sleep(self._timing.renewal)
             try:
                 await self.look()
             except Exception:
@@ -182,6 +195,7 @@ class SessionHost:
             await self._placement.refresh()
             await self._close_lost()
             await self._close_idle()
+
             if self._draining:
                 await self._pass_all_on()  # including sessions that clients unaware of the drain began
             else:
@@ -196,7 +210,8 @@ class SessionHost:
 
     async def act(self, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """Carry out a message of `cluster.control`."""
-        session, host = message.get("session"), message.get("host", "")
+        session = message.get("session")
+        host = message.get("host", "")
         match message.get("do"), session, host:
             case "open", str(), _:
                 return {"epoch": await self.open(session)}
@@ -206,9 +221,8 @@ class SessionHost:
             case "drain", _, _:
                 return {"sessions": await self.drain()}
             case "search", _, _:
-                return await self._search(
-                    message.get("user", LOCAL.user), message.get("query"), message.get("limit")
-                )
+                user = message.get("user", LOCAL.user)
+                return await self._search(user, message.get("query"), message.get("limit"))
             case "status", _, _:
                 return {"sessions": [*sorted(self._sessions.opened)], "draining": self._draining}
         raise UsageError(f"A host knows no such message: {message.get('do')!r}.")
@@ -232,15 +246,17 @@ class SessionHost:
         if leaving is not None:
             await leaving.wait()
             raise Moved(f"The session {session} has moved to another host.")
-        found = self._sessions.opened.get(session)
-        if found is not None and isinstance(found.failure, Superseded):
+
+        opened = self._sessions.opened.get(session)
+        if opened is not None and isinstance(opened.failure, Superseded):
             await self._drop(session)
             raise Moved(f"Another host has gone on with the session {session}.")
-        if found is None and self._draining:
+        if opened is None and self._draining:
             raise Moved(f"The host {self._lease.host} takes no more sessions.")
-        if found is None and await self._is_elsewhere(session):
+        if opened is None and await self._is_elsewhere(session):
             # The caller looked it up before it moved. Opening it here would take it back from its new host.
             raise Moved(f"The session {session} is open on another host.")
+
         self._unneeded.forget(session)  # the caller is about to send `hello`
         try:
             opened = await self._sessions.open(session)
@@ -251,10 +267,11 @@ class SessionHost:
         return opened.epoch
 
     async def _is_elsewhere(self, session: str) -> bool:
+        """Whether another living host has a session open."""
         holder, _ = await asyncio.to_thread(holder_of, self._store, session)
         if holder in ("", self._lease.incarnation):
             return False
-        if holder not in {one.incarnation for one in self._placement.alive()}:
+        if holder not in {lease.incarnation for lease in self._placement.alive()}:
             return False
         return await asyncio.to_thread(is_open_at, self._store, holder, session)
 
@@ -271,22 +288,27 @@ class SessionHost:
         # Nothing is awaited from here until it is marked as leaving: a drain and `look` may give it away at the same time.
         if session in self.leaving or session not in self._sessions.opened:
             raise Moved(f"The session {session} is not open on the host {self._lease.host}.")
-        others = [one for one in self._placement.alive() if one.incarnation != self._lease.incarnation]
-        if host and host not in {one.host for one in others}:
-            raise UsageError(f"No other host called {host} is running. See: iact cluster status.")
-        target = chosen(session, (one for one in others if not host or one.host == host))
-        left = self.leaving[session] = asyncio.Event()
+
+        targets = [lease for lease in self._placement.alive() if lease.incarnation != self._lease.incarnation]
+        if host:
+            targets = [lease for lease in targets if lease.host == host]
+            if not targets:
+                raise UsageError(f"No other host called {host} is running. See: iact cluster status.")
+        target = chosen(session, targets)
+
+        arrival = asyncio.Event()
+        self.leaving[session] = arrival
         try:
             opened = self._sessions.opened.get(session)  # it may have been closed as idle meanwhile
             if opened is not None and opened.failure is None:
-                await opened.rest(self._grace)
+                await opened.rest(self._timing.grace)
             await self._page.send_away(session)
             await self._drop(session)
             if target is not None:
                 await self._peers.ask(target, {"do": "open", "session": session})
         finally:
             del self.leaving[session]
-            left.set()
+            arrival.set()
 
     async def drain(self) -> int:
         """Pass on all sessions, and accept no more. Returns how many there were."""
@@ -298,12 +320,13 @@ class SessionHost:
         return passed
 
     async def _pass_all_on(self) -> int:
+        """Move all sessions elsewhere, and those that are opened meanwhile. Returns how many there were."""
         passed = 0
-        while rest := [one for one in self._sessions.opened if one not in self.leaving]:
+        while rest := [session for session in self._sessions.opened if session not in self.leaving]:
             passed += len(rest)
             async with asyncio.TaskGroup() as group:
-                for one in rest:
-                    group.create_task(self._pass_on(one))
+                for session in rest:
+                    group.create_task(self._pass_on(session))
         return passed
 
     async def _pass_on(self, session: str) -> None:
@@ -314,14 +337,11 @@ class SessionHost:
                 pass
             except (IactError, NoHost) as error:
                 # Its journal is complete; the next client that asks for it has it placed again.
-                _log.warning(
-                    "The session %s was closed, and no other host has it yet: %s",
-                    session,
-                    error,
-                    extra={"session": session},
-                )
+                sentence = "The session %s was closed, and no other host has it yet: %s"
+                _log.warning(sentence, session, error, extra={"session": session})
 
     async def _drop(self, session: str) -> None:
+        """Close a session, and remove the note that it is open here."""
         await self._sessions.close(session)
         async with self._noting:
             self._noted.discard(session)
@@ -330,11 +350,12 @@ class SessionHost:
     # --- all of them ------------------------------------------------------------------------------
 
     async def _renew(self) -> None:
+        """Report that the host is alive, and which sessions it has open."""
         async with self._renewing:
             opened = set(self._sessions.opened)
-            await asyncio.to_thread(
-                self._lease.renew, at=self._wall(), sessions=len(opened), draining=self._draining
-            )
+            at = self._timing.wall()
+            await asyncio.to_thread(self._lease.renew, at=at, sessions=len(opened), draining=self._draining)
+
             await self._forget(opened)
             for session in opened - self._noted:  # usually noted before, unless it was being closed
                 await self._note_open(session)
@@ -354,22 +375,22 @@ class SessionHost:
 
     async def _close_lost(self) -> None:
         """Close the sessions that another host has taken over, with their containers."""
-        for session, one in list(self._sessions.opened.items()):
-            if isinstance(one.failure, Superseded) and session not in self.leaving:
-                await self._page.send_away(session)
-                await self._drop(session)
+        for name, session in list(self._sessions.opened.items()):
+            if isinstance(session.failure, Superseded) and name not in self.leaving:
+                await self._page.send_away(name)
+                await self._drop(name)
 
     async def _close_idle(self) -> None:
         """Close the sessions that nobody has needed for a while."""
-        now = self._now()
-        opened = self._sessions.opened
-        self._unneeded.look(
-            [name for name, session in opened.items() if not self._needed(name, session)], now
-        )
-        if not self._idle:
+        now = self._timing.now()
+        unneeded = [
+            name for name, session in self._sessions.opened.items() if not self._needed(name, session)
+        ]
+        self._unneeded.look(unneeded, now)
+        if not self._timing.idle:
             return
 
-        for name in self._unneeded.for_longer_than(self._idle, now):
+        for name in self._unneeded.for_longer_than(self._timing.idle, now):
             await self._sessions.close_unless(name, partial(self._needed, name))
 
     def _needed(self, name: str, session: OpenSession) -> bool:
@@ -380,16 +401,19 @@ class SessionHost:
         alive = self._placement.alive()
         for dead in self._placement.dead():
             await asyncio.to_thread(self._buried, dead.incarnation)
-            left = await asyncio.to_thread(open_at, self._store, dead.incarnation)
+            sessions = await asyncio.to_thread(open_at, self._store, dead.incarnation)
             async with asyncio.TaskGroup() as group:
-                for session in left:
-                    mine = chosen(session, alive)
-                    if mine is not None and mine.incarnation == self._lease.incarnation:
+                for session in sessions:
+                    heir = chosen(session, alive)
+                    if heir is not None and heir.incarnation == self._lease.incarnation:
                         group.create_task(self._take_from(dead.incarnation, session))
+
+            # The last heir removes its notes. Read again: others take theirs at the same time.
             if not await asyncio.to_thread(open_at, self._store, dead.incarnation):
                 await asyncio.to_thread(forget_host, self._store, dead.incarnation)
 
     async def _take_from(self, dead: str, session: str) -> None:
+        """Open a session that a dead host had open, unless another host has it by now."""
         async with self._room:
             try:
                 holder, _ = await asyncio.to_thread(holder_of, self._store, session)
@@ -399,10 +423,7 @@ class SessionHost:
             except StoreUnavailable:
                 return  # tried again at the next check
             except IactError as error:
-                _log.warning(
-                    "The session %s of a dead host can't be opened: %s",
-                    session,
-                    error,
-                    extra={"session": session},
-                )
+                sentence = "The session %s of a dead host can't be opened: %s"
+                _log.warning(sentence, session, error, extra={"session": session})
+
             await asyncio.to_thread(closed_by_another, self._store, dead, session)

@@ -33,16 +33,22 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class HostLease:
-    """What a host reports about itself. `page`, `control`: where it serves, each `HOST:PORT`. `at`: seconds since 1970,
-    by its clock. `sessions`: how many it has open. `draining`: it accepts no more."""
+    """What a host reports about itself."""
 
     incarnation: str
+    """This start of it."""
     page: str
+    """Where it serves the page, `HOST:PORT`."""
     control: str
+    """Where it listens to other members, `HOST:PORT`."""
     number: int = 0
+    """Counts its notes."""
     at: float = 0.0
+    """Seconds since 1970, by its clock."""
     sessions: int = 0
+    """How many it has open."""
     draining: bool = False
+    """Whether it accepts no more."""
 
     @property
     def host(self) -> str:
@@ -63,28 +69,34 @@ def incarnation_of(host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The hosts, as one reader sees them; immutable. `now` is the reader's clock, monotonic; `wall` its time of day.
-    `seen`: the newest note of each host, and when the reader first saw it; `looked`: when the reader last looked."""
+    """The hosts, as one reader sees them; immutable. `now` is the reader's clock, monotonic; `wall` its time of day."""
 
     life: float = LIFE
+    """Seconds without a new note after which a host counts as dead."""
     seen: tuple[tuple[HostLease, float], ...] = ()
+    """The newest note of each host, and when the reader first saw it."""
     looked: float | None = None
+    """When the reader last looked; None: never."""
 
     def observe(self, leases: Iterable[HostLease], *, now: float, wall: float) -> Members:
         """The state after reading the newest note of each host. A host without a note has left."""
         # A reader that was frozen or without the store can't tell which hosts were silent meanwhile.
-        away = self.looked is not None and now - self.looked > self.life / 2
+        was_away = self.looked is not None and now - self.looked > self.life / 2
         known = {lease.incarnation: (lease, at) for lease, at in self.seen}
-        seen = list[tuple[HostLease, float]]()
+
+        seen: list[tuple[HostLease, float]] = []
         for lease in leases:
             before = known.get(lease.incarnation)
-            if before is not None and before[0].number == lease.number and not away:
+            if before is not None and before[0].number == lease.number and not was_away:
                 seen.append(before)
-            else:
-                # A reader that has just started knows no earlier notes; a note from long ago is not from a living host.
-                old = before is None and wall - lease.at > self.life + _SKEW
-                seen.append((lease, now - self.life if old else now))
-        return Members(self.life, tuple(sorted(seen, key=lambda one: one[0].incarnation)), now)
+                continue
+
+            # A reader that has just started knows no earlier notes; a note from long ago is not from a living host.
+            is_old = before is None and wall - lease.at > self.life + _SKEW
+            seen.append((lease, now - self.life if is_old else now))
+
+        by_incarnation = sorted(seen, key=lambda note: note[0].incarnation)
+        return Members(self.life, tuple(by_incarnation), now)
 
     def alive(self, now: float) -> list[HostLease]:
         """The living hosts, sorted by name."""
@@ -104,9 +116,11 @@ class Members:
 
 def read_hosts(store: ObjectStore) -> Iterator[HostLease]:
     """The newest note of each host."""
-    newest = dict[str, str]()
+    newest: dict[str, str] = {}
     for name in store.names(_HOSTS):
-        newest[name.split("/")[1]] = name
+        incarnation = name.split("/")[1]
+        newest[incarnation] = name
+
     for incarnation, name in newest.items():
         data = store.get(name)
         lease = _lease(incarnation, data) if data is not None else None
@@ -115,16 +129,17 @@ def read_hosts(store: ObjectStore) -> Iterator[HostLease]:
 
 
 def _lease(incarnation: str, data: bytes) -> HostLease | None:
+    """A note as it is stored; None if it can't be read."""
     try:
-        said = json.loads(data)
+        fields = json.loads(data)
         return HostLease(
             incarnation=incarnation,
-            page=str(said["page"]),
-            control=str(said["control"]),
-            number=int(said["number"]),
-            at=float(said["at"]),
-            sessions=int(said["sessions"]),
-            draining=bool(said["draining"]),
+            page=str(fields["page"]),
+            control=str(fields["control"]),
+            number=int(fields["number"]),
+            at=float(fields["at"]),
+            sessions=int(fields["sessions"]),
+            draining=bool(fields["draining"]),
         )
     except (ValueError, KeyError, TypeError):
         return None
@@ -151,8 +166,11 @@ class OwnLease:
         """Report again that the host is alive."""
         before = self._newest
         lease = replace(before, number=before.number + 1, at=at, sessions=sessions, draining=draining)
-        said = {name: value for name, value in asdict(lease).items() if name != "incarnation"}
-        self._store.create(_note(lease), json.dumps(said).encode())
+        fields = asdict(lease)
+        del fields["incarnation"]  # which is in the name of the note
+
+        # The new note first: between two there must be one.
+        self._store.create(_note(lease), json.dumps(fields).encode())
         self._newest = lease
         if before.number:
             self._store.remove(_note(before))

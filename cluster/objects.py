@@ -47,25 +47,30 @@ class Directory:
         Each step of an agent waits for this, so the folder is opened once, and everything in it is done relative to it.
         """
         above, _, last = name.rpartition("/")
-        draft = f".{last}.{self._token}{next(self._drafts)}"
+        draft = self._new_draft(last)
         try:
             folder = self._open(above)
             try:
                 self._write(folder, draft, data)
                 os.link(draft, last, src_dir_fd=folder, dst_dir_fd=folder)
-                made = True
+                is_new = True
             except FileExistsError:
-                made = False
+                is_new = False
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(draft, dir_fd=folder)
+                # Even if it was there: it may have been named a moment ago, and must be on disk before we say so.
                 try:
                     os.fsync(folder)
                 finally:
                     os.close(folder)
         except OSError as error:
             raise self._unavailable(error) from error
-        return made
+        return is_new
+
+    def _new_draft(self, last: str) -> str:
+        """A name for a file that is not complete; no other host's, and not shown by `names`."""
+        return f".{last}.{self._token}{next(self._drafts)}"
 
     def _open(self, above: str) -> int:
         path = f"{self._folder}/{above}"
@@ -95,18 +100,17 @@ class Directory:
     def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
         """See `core.ports.ObjectStore.names`."""
         top = self._folder / prefix.rpartition("/")[0]
+        names: list[str] = []
         try:
-            found = [
-                f"{Path(folder).relative_to(self._folder)}/{file}".removeprefix("./")
-                for folder, _, files in os.walk(top, onerror=_raise)
-                for file in files
-                if not file.startswith(".")
-            ]
+            for folder, _, files in os.walk(top, onerror=_raise):
+                above = Path(folder).relative_to(self._folder)
+                names += [f"{above}/{file}".removeprefix("./") for file in files if not file.startswith(".")]
         except FileNotFoundError:
             return
         except OSError as error:
             raise self._unavailable(error) from error
-        yield from sorted(name for name in found if name.startswith(prefix) and name > after)
+
+        yield from sorted(name for name in names if name.startswith(prefix) and name > after)
 
     def remove(self, name: str) -> None:
         """See `core.ports.ObjectStore.remove`."""
@@ -118,7 +122,7 @@ class Directory:
     def overwrite(self, name: str, data: bytes) -> None:
         """See `core.ports.ObjectStore.overwrite`."""
         above, _, last = name.rpartition("/")
-        draft = f".{last}.{self._token}{next(self._drafts)}"
+        draft = self._new_draft(last)
         try:
             folder = self._open(above)
             try:
@@ -183,9 +187,9 @@ class Objects:
     def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
         """See `core.ports.ObjectStore.names`."""
         try:
-            found = obstore.list(self._store, prefix.rstrip("/"), offset=after or None, chunk_size=_PAGE)
-            for page in found:
-                yield from (one["path"] for one in page)
+            pages = obstore.list(self._store, prefix.rstrip("/"), offset=after or None, chunk_size=_PAGE)
+            for page in pages:
+                yield from (entry["path"] for entry in page)
         except (BaseError, OSError) as error:
             raise self._unavailable(error) from error
 
@@ -224,12 +228,14 @@ def open_objects(address: str) -> Directory | Objects:
             folder = Path(address.removeprefix("file://"))
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             return Directory(folder)
+
         timeout = timedelta(seconds=_SECONDS)
         options: ClientConfig = {"timeout": timeout, "connect_timeout": timeout, "allow_http": True}
-        return Objects(from_url(address, client_options=options, retry_config={"max_retries": 0}), address)
+        store = from_url(address, client_options=options, retry_config={"max_retries": 0})
+        return Objects(store, address)
     except (BaseError, OSError, ValueError) as error:
-        why = str(error).split("\n", 1)[0].strip().rstrip(".")
+        reason = str(error).split("\n", 1)[0].strip().rstrip(".")
         raise UsageError(
-            f"{address!r} is no address of a store: {why}. Give s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+            f"{address!r} is no address of a store: {reason}. Give s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
             "az://CONTAINER/PREFIX or file:///DIRECTORY."
         ) from error

@@ -95,14 +95,16 @@ class Peers(Protocol):
 
 def chosen(session: str, leases: Iterable[HostLease]) -> HostLease | None:
     """The host for a session that no host has. Every member that sees the same hosts chooses the same one."""
-    candidates = [one for one in leases if not one.draining]
-    return max(candidates, key=lambda one: _weight(session, one.incarnation), default=None)
+    candidates = [lease for lease in leases if not lease.draining]
+    return max(candidates, key=lambda lease: _weight(session, lease.incarnation), default=None)
 
 
 def least_loaded(leases: Iterable[HostLease], sent: Mapping[HostLease, int]) -> HostLease | None:
     """The host for a session that does not exist yet. `sent`: how often each host was chosen since its last note."""
-    candidates = [one for one in leases if not one.draining]
-    return min(candidates, key=lambda one: (one.sessions + sent.get(one, 0), one.incarnation), default=None)
+    candidates = [lease for lease in leases if not lease.draining]
+    return min(
+        candidates, key=lambda lease: (lease.sessions + sent.get(lease, 0), lease.incarnation), default=None
+    )
 
 
 def _weight(session: str, incarnation: str) -> bytes:
@@ -166,14 +168,16 @@ class StaticPlacement:
 
     async def place(self, session: str | None, *, host: str = "") -> Location:
         """See `Placement.place`."""
-        end, trouble = self._now() + self._patience, ""
+        end = self._now() + self._patience
         while True:
             try:
                 return self._any() if session is None else await self._attempt(session, host)
             except (Moved, HostUnavailable, StoreUnavailable, NoHost) as error:
                 trouble = str(error)
+
             if self._now() > end:
-                raise NoHost(f"No host could open the session {session}. {trouble}" if session else trouble)
+                sentence = f"No host could open the session {session}. {trouble}" if session else trouble
+                raise NoHost(sentence)
             await asyncio.sleep(_PAUSE)
             await self._look_again()
 
@@ -191,25 +195,30 @@ class StaticPlacement:
             return  # keep what was known
 
     async def _attempt(self, session: str, host: str) -> Location:
-        at = await self.locate(session)
-        if at is not None and host and at.lease.host != host:
+        """Have a session open on a host, if nothing changes meanwhile; raises what `place` tries again for."""
+        location = await self.locate(session)
+        if location is not None and host and location.lease.host != host:
             self._named(host, self.alive())
-            await self._peers.ask(at.lease, {"do": "give", "session": session, "host": host})
-            at = await self.locate(session)
-        if at is not None:
+            await self._peers.ask(location.lease, {"do": "give", "session": session, "host": host})
+            location = await self.locate(session)
+
+        if location is not None:
             try:
-                return await self._opened_at(at.lease, session)
+                return await self._opened_at(location.lease, session)
             except Moved:
                 # It had the session last, and has closed it. Any other host checks that no host has it before opening
                 # it.
-                if at.lease == self._candidate(session, host):
+                if location.lease == self._candidate(session, host):
                     raise
+
         return await self._opened_at(self._candidate(session, host), session)
 
     async def _opened_at(self, lease: HostLease, session: str) -> Location:
         answer = await self._peers.ask(lease, {"do": "open", "session": session})
         epoch = answer.get("epoch", 0)
-        return Location(lease, epoch if isinstance(epoch, int) else 0)
+        if not isinstance(epoch, int):
+            epoch = 0
+        return Location(lease, epoch)
 
     def _candidate(self, session: str, host: str) -> HostLease:
         alive = self.alive()
@@ -221,16 +230,18 @@ class StaticPlacement:
         return lease
 
     def _any(self) -> Location:
+        """A host for a new session."""
         alive = self.alive()
-        self._sent = {one: count for one, count in self._sent.items() if one in alive}
+        self._sent = {lease: count for lease, count in self._sent.items() if lease in alive}
         lease = least_loaded(alive, self._sent)
         if lease is None:
             raise NoHost("No host is running that takes sessions. Start one with: iact cluster host.")
+
         self._sent[lease] = self._sent.get(lease, 0) + 1
         return Location(lease, 0)
 
     def _named(self, host: str, leases: Iterable[HostLease]) -> HostLease:
-        found = next((one for one in leases if one.host == host), None)
-        if found is None:
-            raise UsageError(f"No host called {host} is running. See: iact cluster status.")
-        return found
+        for lease in leases:
+            if lease.host == host:
+                return lease
+        raise UsageError(f"No host called {host} is running. See: iact cluster status.")

@@ -99,11 +99,13 @@ class RayHosts:
     def _start_hosts(self) -> None:
         """Start a host on each living node that has none."""
         for node in ray.nodes():  # type: ignore[no-untyped-call]
-            if node["Alive"]:
-                actor = ray.remote(HostActor).options(
-                    name=f"iact-host-{node['NodeID']}", namespace=NAMESPACE, get_if_exists=True, max_concurrency=1000,
-                    scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
-                    lifetime="detached", max_restarts=-1, max_task_retries=0, num_cpus=0,
-                )  # fmt: skip
-                host: Any = actor.remote(self._program, node["NodeID"])
-                host.serve.remote()
+            if not node["Alive"]:
+                continue
+
+            actor = ray.remote(HostActor).options(
+                name=f"iact-host-{node['NodeID']}", namespace=NAMESPACE, get_if_exists=True, max_concurrency=1000,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
+                lifetime="detached", max_restarts=-1, max_task_retries=0, num_cpus=0,
+            )  # fmt: skip
+            host: Any = actor.remote(self._program, node["NodeID"])
+            host.serve.remote()

@@ -35,18 +35,19 @@ class HostSearch:
 
     async def search(self, query: str, limit: int, user: str = LOCAL.user) -> Sequence[TextHits]:
         """What each host found: at most `limit` sessions of a user."""
-        others = [one for one in self._placement.alive() if one.incarnation != self._own]
-        return await all_of(self._at(one, user, query, limit) for one in others)
+        others = [lease for lease in self._placement.alive() if lease.incarnation != self._own]
+        return await all_of(self._at(lease, user, query, limit) for lease in others)
 
     async def _at(self, lease: HostLease, user: str, query: str, limit: int) -> TextHits:
+        message: dict[str, JSON] = {"do": "search", "user": user, "query": query, "limit": limit}
         try:
             async with asyncio.timeout(_SECONDS):
-                asked: dict[str, JSON] = {"do": "search", "user": user, "query": query, "limit": limit}
-                return _ANSWER.validate_python(await self._peers.ask(lease, asked), strict=False)
+                answered = await self._peers.ask(lease, message)
+            return _ANSWER.validate_python(answered, strict=False)
         except (IactError, TimeoutError, ValidationError):
             return TextHits(behind=max(lease.sessions, 1))
 
 
-def answer(found: TextHits) -> Mapping[str, JSON]:
+def answer(texts: TextHits) -> Mapping[str, JSON]:
     """What a host found, as JSON for another host."""
-    return {"hits": [asdict(one) for one in found.hits], "behind": found.behind}
+    return {"hits": [asdict(hit) for hit in texts.hits], "behind": texts.behind}

@@ -44,20 +44,37 @@ def statement_key(seals: bytes) -> bytes:
 
 
 class _Statement(BaseModel):
-    """The signed content. `host`: an incarnation; `once`: a value that no other statement has."""
+    """The signed content."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     host: Annotated[str, Field(max_length=128)]
+    """The incarnation that it is for."""
     path: Annotated[str, Field(max_length=512)]
+    """The requested path."""
     at: float
+    """When it was made, in seconds since 1970."""
     once: Annotated[str, Field(min_length=16, max_length=64)]
+    """A value that no other statement has."""
+
+    # The principal.
     user: Annotated[str, Field(max_length=64)]
     name: Annotated[str, Field(max_length=256)]
     admin: bool
     scopes: Annotated[list[Scope], Field(max_length=16)]
     link: Annotated[str, Field(max_length=64)]
     key: Annotated[str, Field(max_length=128)]
+
+    def principal(self) -> Principal:
+        """Who is spoken for."""
+        return Principal(
+            user=self.user,
+            name=self.name,
+            admin=self.admin,
+            scopes=frozenset(self.scopes),
+            link=self.link,
+            key=self.key,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +86,21 @@ class StatementWriter:
 
     def header(self, who: Principal, incarnation: str, path: str) -> dict[str, str]:
         """The header that tells a host who a request for a path comes from; good once."""
-        told = _Statement(
-            host=incarnation, path=path, at=self.clock(), once=secrets.token_hex(16), user=who.user, name=who.name,
-            admin=who.admin, scopes=sorted(who.scopes), link=who.link, key=who.key,
-        )  # fmt: skip
-        said = base64.urlsafe_b64encode(json.dumps(told.model_dump(), ensure_ascii=False).encode())
-        return {"Authorization": f"{_SCHEME} {said.decode()}.{_sign(self.key, said)}"}
+        statement = _Statement(
+            host=incarnation,
+            path=path,
+            at=self.clock(),
+            once=secrets.token_hex(16),
+            user=who.user,
+            name=who.name,
+            admin=who.admin,
+            scopes=sorted(who.scopes),
+            link=who.link,
+            key=who.key,
+        )
+        text = json.dumps(statement.model_dump(), ensure_ascii=False)
+        encoded = base64.urlsafe_b64encode(text.encode())
+        return {"Authorization": f"{_SCHEME} {encoded.decode()}.{_signature(self.key, encoded)}"}
 
 
 class StatementReader:
@@ -88,58 +114,64 @@ class StatementReader:
         """The accepted statements, in order of acceptance, and until when each is remembered."""
         self._lock = threading.Lock()
 
-    def read(self, asked: HttpRequest) -> Principal | None:
+    def read(self, request: HttpRequest) -> Principal | None:
         """Who a request comes from, according to a member. None if no member says so, or the statement is for another
         host, outdated or used."""
-        given = _given(asked.authorizations)
-        if given is None:
+        signed = _signed(request.authorizations)
+        if signed is None:
             return None
-        said, _, signature = given.rpartition(".")
-        if not hmac.compare_digest(_sign(self._key, said.encode()), signature):
+
+        encoded, _, signature = signed.rpartition(".")
+        if not hmac.compare_digest(_signature(self._key, encoded.encode()), signature):
             _log.warning("A statement was refused that no member of this cluster signed.")
             return None
         try:
-            told = _Statement.model_validate_json(base64.urlsafe_b64decode(said.encode()))
+            statement = _Statement.model_validate_json(base64.urlsafe_b64decode(encoded.encode()))
         except (ValidationError, binascii.Error, ValueError):
             _log.warning(
                 "A statement of a member can't be read: do all members have the same version of iact?"
             )
             return None
-        with self._lock:
-            why = self._refusal(told, asked.target.partition("?")[0])
-        if why:
-            _log.warning("A statement of a member was refused: %s.", why)
-            return None
-        return Principal(
-            user=told.user, name=told.name, admin=told.admin, scopes=frozenset(told.scopes), link=told.link,
-            key=told.key,
-        )  # fmt: skip
 
-    def _refusal(self, told: _Statement, path: str) -> str:
+        path = request.target.partition("?")[0]
+        with self._lock:
+            refusal = self._refusal(statement, path)
+        if refusal:
+            _log.warning("A statement of a member was refused: %s.", refusal)
+            return None
+        return statement.principal()
+
+    def _refusal(self, statement: _Statement, path: str) -> str:
         """Why a statement is refused; empty if it is accepted, and remembered from then on."""
         now = self._clock()
         while self._seen and next(iter(self._seen.values())) < now:
             del self._seen[next(iter(self._seen))]
-        if told.host != self._incarnation:
+
+        if statement.host != self._incarnation:
             return "it is for another host, or for an earlier start of this one"
-        if told.path != path:
+        if statement.path != path:
             return "it is for another path"
-        if not abs(now - told.at) <= LIFE:
-            return f"by the clock of this host it was made {now - told.at:.0f} s ago; set the clocks of all members"
+
+        age = now - statement.at
+        is_in_time = abs(age) <= LIFE  # false for a time that is no number, too
+        if not is_in_time:
+            return f"by the clock of this host it was made {age:.0f} s ago; set the clocks of all members"
+
         if len(self._seen) >= _REMEMBERED:
             return "too many were used within a minute"
-        if told.once in self._seen:
+        if statement.once in self._seen:
             return "it was used before"
-        self._seen[told.once] = now + 2 * LIFE  # by a clock that is ahead, it may stay valid that long
+        self._seen[statement.once] = now + 2 * LIFE  # by a clock that is ahead, it may stay valid that long
         return ""
 
 
-def _sign(key: bytes, said: bytes) -> str:
-    return hmac.new(key, said, hashlib.sha256).hexdigest()
+def _signature(key: bytes, encoded: bytes) -> str:
+    return hmac.new(key, encoded, hashlib.sha256).hexdigest()
 
 
-def _given(authorizations: tuple[str, ...]) -> str | None:
+def _signed(authorizations: tuple[str, ...]) -> str | None:
+    """The statement with its signature; None if there is none."""
     if len(authorizations) != 1 or len(authorizations[0]) > _LONGEST:
         return None
-    scheme, _, given = authorizations[0].partition(" ")
-    return given if scheme == _SCHEME and given.isascii() else None
+    scheme, _, signed = authorizations[0].partition(" ")
+    return signed if scheme == _SCHEME and signed.isascii() else None

@@ -33,17 +33,20 @@ def open_tls(*, authority: Path, certificate: Path, key: Path) -> MemberTls:
     Raises:
         UsageError: one of them can't be read, or they don't belong together.
     """
-    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        for one in (server, client):
-            one.minimum_version = ssl.TLSVersion.TLSv1_3
-            one.load_verify_locations(cafile=authority)
-            one.load_cert_chain(certificate, key)
+        for context in (server, client):
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+            context.load_verify_locations(cafile=authority)
+            context.load_cert_chain(certificate, key)
     except OSError as error:  # includes TLS errors
-        why = error.strerror or str(error)
+        reason = error.strerror or str(error)
         raise UsageError(
-            f"The certificates for what hosts and gateways say to each other can't be used ({why}): {authority}, "
+            f"The certificates for what hosts and gateways say to each other can't be used ({reason}): {authority}, "
             f"{certificate}, {key}. Check IACT_CLUSTER_CA, IACT_CLUSTER_CERT and IACT_CLUSTER_KEY."
         ) from error
+
+    # A server asks nobody for a certificate unless it is told to.
     server.verify_mode = ssl.CERT_REQUIRED
     return MemberTls(server, client)

@@ -65,10 +65,11 @@ class UserSessions:
     @property
     def opened(self) -> Mapping[str, OpenSession]:
         """See `Sessions.opened`."""
-        found = dict(self._local.opened)
+        by_name = dict(self._local.opened)
         for user, runtime in self._running.items():
-            found |= {name_of(user, session): one for session, one in runtime.opened.items()}
-        return found
+            for identity, session in runtime.opened.items():
+                by_name[name_of(user, identity)] = session
+        return by_name
 
     async def open(self, session: str) -> OpenSession:
         """See `Sessions.open`."""
@@ -101,9 +102,11 @@ class UserSessions:
 
     @asynccontextmanager
     async def _of(self, user: str) -> AsyncIterator[UserRuntime]:
+        """A user's runtime, open as long as the context is."""
         if user == LOCAL.user:
             yield self._local
             return
+
         if self._users is None:
             raise UsageError(
                 "This host has one user. All hosts and gateways of a store need the same accounts."
@@ -133,4 +136,6 @@ class UserPage:
 
     async def send_away(self, session: str | None) -> None:
         """See `Page.send_away`."""
-        await self._page.send_away(None if session is None else parts_of(session)[1])
+        if session is not None:
+            _, session = parts_of(session)
+        await self._page.send_away(session)

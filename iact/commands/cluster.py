@@ -77,7 +77,7 @@ async def _host(
     grace: float = 30.0,
 ) -> None:
     from iact.cluster.control import ControlClient, ControlServer
-    from iact.cluster.host import SessionHost
+    from iact.cluster.host import HostTiming, SessionHost
     from iact.cluster.leases import OwnLease, incarnation_of
     from iact.cluster.objects import open_objects
     from iact.cluster.placement import StaticPlacement
@@ -117,7 +117,8 @@ async def _host(
         )  # fmt: skip
         sessions = UserSessions(runtime, several.running, several.lease) if several else UserSessions(runtime)
         served = SessionHost(
-            sessions, UserPage(page), objects, lease, placement, peers, grace=grace, idle=settings.session_idle,
+            sessions, UserPage(page), objects, lease, placement, peers,
+            timing=HostTiming(grace=grace, idle=settings.session_idle),
             buried=several.release if several else lambda incarnation: None,
         )  # fmt: skip
         control = ControlServer(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from iact.cluster.host import OpenSession, SessionHost
+from iact.cluster.host import HostTiming, OpenSession, SessionHost
 from iact.cluster.leases import HostLease, OwnLease, incarnation_of, open_at
 from iact.cluster.placement import HostUnavailable, Moved, NoHost, StaticPlacement, chosen
 from iact.cluster.search import HostSearch
@@ -52,7 +52,7 @@ class Machine:
         placement = self.world.placement()
         self.host = SessionHost(
             self, self, self.world.store, self.lease, placement, self.world,
-            wall=self.world.wall, now=self.world.wall, idle=60.0,
+            timing=HostTiming(wall=self.world.wall, now=self.world.wall, idle=60.0),
         )  # fmt: skip
         self.search = HostSearch(placement, self.world, self.lease.incarnation)
         self.placement = placement
