@@ -35,11 +35,15 @@ class Decisions:
         self._places = [place / FILE for place in (directory, beside) if place is not None]
         self._clock = clock
         self._forgotten: dict[str, str] = {}
+        """The places of statements, or their records, each with the time when it was forgotten."""
         self._edited: dict[str, str] = {}
+        """The new texts, by place."""
         self._all_until: dict[str, str] = {}
         """Whose statements were all forgotten, each with the time until which that holds."""
-        found = [self._read(place) for place in self._places]
-        if self._decided and not all(found):
+
+        # One of the copies may be lost.
+        exist = [self._read(place) for place in self._places]
+        if self._decided and not all(exist):
             self._write()
 
     @property
@@ -51,7 +55,7 @@ class Decisions:
         until = self._all_until.get(statement.scope.user)
         if until is not None and statement.when <= parse_time(until):
             return True
-        return not self._forgotten.keys().isdisjoint((place_of(statement.id), record_of(statement.id)))
+        return place_of(statement.id) in self._forgotten or record_of(statement.id) in self._forgotten
 
     def text(self, statement: Statement) -> str:
         """The statement's current text."""
@@ -81,23 +85,28 @@ class Decisions:
     def drop(self, sessions: Iterable[str]) -> None:
         """Remove all decisions about statements of these sessions."""
         gone = set(sessions)
-        kept = {place: at for place, at in self._forgotten.items() if session_of(place) not in gone}
+        forgotten = {place: at for place, at in self._forgotten.items() if session_of(place) not in gone}
         edited = {place: text for place, text in self._edited.items() if session_of(place) not in gone}
-        if (len(kept), len(edited)) != (len(self._forgotten), len(self._edited)):
-            self._forgotten, self._edited = kept, edited
-            self._write()
+        if forgotten == self._forgotten and edited == self._edited:
+            return
+
+        self._forgotten = forgotten
+        self._edited = edited
+        self._write()
 
     def _read(self, path: Path) -> bool:
         """Read the decisions in a file. Return whether it exists."""
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            forgotten = found["forgotten"]
+            content = json.loads(path.read_text(encoding="utf-8"))
+            forgotten = content["forgotten"]
             if isinstance(forgotten, list):  # an older format, without the times
                 forgotten = dict.fromkeys(forgotten, "")
             self._forgotten |= {str(place): str(at) for place, at in forgotten.items()}
-            self._edited |= {str(place): str(text) for place, text in found.get("texts", {}).items()}
-            self._all_until |= {str(user): str(until) for user, until in found.get("all", {}).items()}
-            self._forgotten |= dict.fromkeys(map(record_of, found.get("edited", {})), "")
+            self._edited |= {str(place): str(text) for place, text in content.get("texts", {}).items()}
+            self._all_until |= {str(user): str(until) for user, until in content.get("all", {}).items()}
+
+            # Of an older format: edits of whole messages.
+            self._forgotten |= dict.fromkeys(map(record_of, content.get("edited", {})), "")
         except FileNotFoundError:
             return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -109,15 +118,12 @@ class Decisions:
         return True
 
     def _write(self) -> None:
-        text = json.dumps(
-            {
-                "forgotten": dict(sorted(self._forgotten.items())),
-                "texts": self._edited,
-                "all": self._all_until,
-            },
-            ensure_ascii=False,
-            indent=1,
-        )
+        content = {
+            "forgotten": dict(sorted(self._forgotten.items())),
+            "texts": self._edited,
+            "all": self._all_until,
+        }
+        text = json.dumps(content, ensure_ascii=False, indent=1)
         for path in self._places:
             _replace(path, text)
 
@@ -135,7 +141,9 @@ def _replace(path: Path, text: str) -> None:
 def place_of(identity: str) -> str:
     """The place of a statement, always with its number: "SESSION/RECORD.NUMBER"."""
     session, slash, number = identity.rpartition("/")
-    return f"{session}{slash}{number if '.' in number else f'{number}.0'}"
+    if "." not in number:
+        number = f"{number}.0"
+    return f"{session}{slash}{number}"
 
 
 def record_of(identity: str) -> str:

@@ -88,16 +88,20 @@ class WordEmbedder:
                 f"The embedded embedding model can't be read from {directory}: {error}. "
                 "Install the package wordllama again."
             ) from error
+
         tokenizer.no_padding()
         tokenizer.no_truncation()
         self._tokenizer = tokenizer
-        self._table = table
+        self._table = table  # last: whoever sees it takes the rest for loaded
 
     def _embed(self, texts: Sequence[str]) -> list[list[float]]:
-        assert self._table is not None
+        table = self._table
+        assert table is not None
         assert self._tokenizer is not None
-        encoded = self._tokenizer.encode_batch([text[:_LONGEST] for text in texts], add_special_tokens=False)
-        return [_mean(self._table, one.ids) for one in encoded]
+        encodings = self._tokenizer.encode_batch(
+            [text[:_LONGEST] for text in texts], add_special_tokens=False
+        )
+        return [_mean(table, encoding.ids) for encoding in encodings]
 
 
 def _package() -> Path:
@@ -126,16 +130,20 @@ def _mapped(path: Path) -> numpy.ndarray:
 
 
 def _mean(table: numpy.ndarray, ids: Sequence[int]) -> list[float]:
+    """The mean of the tokens' vectors, of unit length; zeros if the table has none of the tokens."""
     import numpy
 
     known = [number for number in ids if number < len(table)]
     if not known:
         return [0.0] * int(table.shape[1])
+
     # Stored in half that precision, for half the memory.
     mean = table[known].mean(axis=0, dtype=numpy.float32)
     length = float(numpy.linalg.norm(mean))
-    found: list[float] = (mean / length if length else mean).tolist()
-    return found
+    if length:
+        mean = mean / length
+    vector: list[float] = mean.tolist()
+    return vector
 
 
 class OpenAIEmbedder:
@@ -149,34 +157,41 @@ class OpenAIEmbedder:
     @property
     def name(self) -> str:
         plain = re.sub(r"[^A-Za-z0-9]+", "-", self._model).strip("-")
-        return f"openai-{plain}" + (f"-{self._dimensions}" if self._dimensions else "")
+        return f"openai-{plain}-{self._dimensions}" if self._dimensions else f"openai-{plain}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Unit vectors, requested in batches."""
-        from openai import OpenAIError, omit
+        from openai import OpenAIError
 
-        found: list[list[float]] = []
+        vectors: list[list[float]] = []
         try:
             for start in range(0, len(texts), _BATCH):
-                batch = [text[:_LONGEST] or " " for text in texts[start : start + _BATCH]]
-                answer = await self._client.embeddings.create(
-                    model=self._model,
-                    input=batch,
-                    encoding_format="float",
-                    dimensions=self._dimensions if self._dimensions else omit,
-                )
-                found.extend(_unit(one.embedding) for one in sorted(answer.data, key=lambda one: one.index))
+                vectors += await self._embed(texts[start : start + _BATCH])
         except OpenAIError as error:
             raise MemoryUnavailable(
                 f"The endpoint for embeddings did not serve the model {self._model!r}: {error}. "
                 "Check its address, key and model, or unset them to use the embedded one."
             ) from error
-        if len(found) != len(texts):
+
+        if len(vectors) != len(texts):
             raise MemoryUnavailable(
-                f"The endpoint for embeddings returned {len(found)} vectors for {len(texts)} texts; "
+                f"The endpoint for embeddings returned {len(vectors)} vectors for {len(texts)} texts; "
                 "use another endpoint."
             )
-        return found
+        return vectors
+
+    async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors of one batch, in its order."""
+        from openai import omit
+
+        answer = await self._client.embeddings.create(
+            model=self._model,
+            input=[text[:_LONGEST] or " " for text in texts],  # endpoints refuse an empty one
+            encoding_format="float",
+            dimensions=self._dimensions or omit,
+        )
+        in_order = sorted(answer.data, key=lambda row: row.index)
+        return [_unit(row.embedding) for row in in_order]
 
 
 def _unit(vector: Sequence[float]) -> list[float]:
@@ -191,5 +206,5 @@ async def noise_floor(embedder: Embedder) -> float:
     measured by `benchmarks/memory`.
     """
     vectors = await embedder.embed(_UNRELATED)
-    found = [sum(map(float.__mul__, one, other)) for one, other in combinations(vectors, 2)]
-    return statistics.fmean(found) + 4.5 * statistics.pstdev(found)
+    cosines = [sum(map(float.__mul__, left, right)) for left, right in combinations(vectors, 2)]
+    return statistics.fmean(cosines) + 4.5 * statistics.pstdev(cosines)

@@ -33,27 +33,30 @@ StoreOpener: TypeAlias = Callable[[Path | None, str], Store]
 
 @dataclass(frozen=True, slots=True)
 class OpenStore:
-    """An open store, with the objects that work on it.
-
-    `lacking`: whether journals may contain events that it lacks. `news`: a sentence about it for people, or "".
-    """
+    """An open store, with the objects that work on it."""
 
     ownership: Ownership | None
+    """The lock on its directory; None: it is at a server."""
     store: Store
     writer: MemoryWriter
     reader: MemoryReader
     decisions: Decisions
     lacking: bool
+    """Whether journals may contain events that it lacks."""
     news: str
+    """A sentence about it for people, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLifecycle:
-    """Where a store is and how it is opened: in `directory`, or at the Chroma server `server`."""
+    """Where a store is, and how it is opened."""
 
     directory: Path
+    """Where everything is that is not at a server."""
     server: str
+    """The address of a Chroma server; empty: the store is in the directory."""
     embedder: str
+    """The name of the embedder whose vectors it holds."""
     weights: Weights
     markers: MarkerFiles
     open_store: StoreOpener
@@ -86,13 +89,19 @@ class StoreLifecycle:
             if ownership is not None:
                 ownership.release()
             raise
-        unclean = self.markers.opened()
+
+        was_unclean = self.markers.opened()
         if store.outdated:
             news = news or _CONVERTED
-        finding = MemoryReader(store, self.embedder, weights=self.weights, floor=floor)
-        writing = MemoryWriter(store, self.embedder)
-        lacking = unclean or store.outdated
-        return OpenStore(ownership, store, writing, finding, decisions, lacking, news)
+        return OpenStore(
+            ownership=ownership,
+            store=store,
+            writer=MemoryWriter(store, self.embedder),
+            reader=MemoryReader(store, self.embedder, weights=self.weights, floor=floor),
+            decisions=decisions,
+            lacking=was_unclean or store.outdated,
+            news=news,
+        )
 
     def close(self, opened: OpenStore, *, missed: bool) -> None:
         """Close a store; `missed`: it lacks something."""
@@ -117,6 +126,7 @@ class StoreLifecycle:
         """Open the store. Also returns a sentence about a damaged one that it replaces, or ""."""
         if self.server:
             return self.open_store(None, self.server), ""
+
         place = self.directory / "chroma"
         try:
             store = self.open_store(place, "")
@@ -125,19 +135,23 @@ class StoreLifecycle:
         except (OSError, ImportError, MemoryUnavailable):
             raise
         except Exception as error:
+            # Another program has it open: it is whole.
             if "locked" in str(error).lower():
                 raise
-            self.markers.doubt()
-            aside = self._damaged
-            shutil.rmtree(aside, ignore_errors=True)
-            if place.exists():
-                place.rename(aside)
+            self._move_aside(place)
             news = (
-                f"The memory in {place} was damaged ({type(error).__name__}); it was moved to {aside} "
+                f"The memory in {place} was damaged ({type(error).__name__}); it was moved to {self._damaged} "
                 "and is being rebuilt from the journals."
             )
             return self.open_store(place, ""), news
         return store, ""
+
+    def _move_aside(self, place: Path) -> None:
+        """Move a damaged store away. The next opening catches up, even if this one is cut off."""
+        self.markers.doubt()
+        shutil.rmtree(self._damaged, ignore_errors=True)
+        if place.exists():
+            place.rename(self._damaged)
 
 
 def _probe(store: Store) -> None:

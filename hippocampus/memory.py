@@ -91,15 +91,19 @@ class Hippocampus:
         self._clock = clock
         self.switches: Final = switches
         """Who has switched memory off."""
+        self._reader = Worker("reading")
+
+        # How long a turn waits.
         self._budget = budget
         self._opening = opening
-        self._reader = Worker("reading")
-        self._late = False
         self._is_first_turn = True
         """Whether no turn has had its answers yet, so that the questions of this one may wait longer."""
         self._first_until: float | None = None
         """When that ends; None before the first question."""
+        self._late = False
+        """Whether the newest answer came too late, or not yet."""
         self._noticed: set[str] = set()
+        """What people were told."""
 
     def of(self, user: str) -> UserMemory:
         """The memory of one user, through which no other user's can be reached."""
@@ -148,8 +152,8 @@ class Hippocampus:
                 await self._written(seconds)
             text = ranking.wanted(ask)
             (vector,) = await self._embedder.embed([text])
-            asked = Wanted(text, vector, _scopes(user, ask.project, ask.session), ask.now)
-            return await self._reader.run(lambda: opened.reader.recall(ask, asked))
+            query = Wanted(text, vector, _scopes(user, ask.project, ask.session), ask.now)
+            return await self._reader.run(lambda: opened.reader.recall(ask, query))
 
         return await self._in_time(answer)
 
@@ -171,10 +175,11 @@ class Hippocampus:
         if opened is None:
             self._say_not_open()
             return Recollection((), self._once(self.trouble))
+
         patience = self._patience()
         if ends_first:
             self._is_first_turn = False
-        if self._reader.waiting >= _WAITING or (self._late and self._reader.waiting):
+        if self._is_hopeless():
             return Recollection((), self._once(self._slow()))
 
         try:
@@ -188,10 +193,17 @@ class Hippocampus:
         except Exception as error:
             return Recollection((), self._once(self._upkeep.broke(opened, error)))
 
+        # It is quick again: whatever happens next is told of again.
         if self._late:
             self._late = False
             self._noticed.clear()
         return Recollection(tuple(rows), self._once(self._upkeep.news))
+
+    def _is_hopeless(self) -> bool:
+        """Whether another question would be answered too late, and make others wait."""
+        if self._reader.waiting >= _WAITING:
+            return True
+        return self._late and self._reader.waiting > 0
 
     async def _tried(self) -> OpenStore | None:
         """The open store; None if it did not open in time."""
@@ -243,38 +255,30 @@ class Hippocampus:
         vector: Sequence[float] = ()
         if query.strip():
             (vector,) = await self._embedder.embed([query])
-        narrow = project is not None or session is not None
+
+        is_narrow = project is not None or session is not None
+
+        def find() -> list[Recalled]:
+            scopes = _scopes(user, project or "", session or "")
+            if not is_narrow:
+                scopes = tuple(statement_set.scope for statement_set in opened.writer.statement_sets(user))
+
+            now = self._clock.now()
+            if not query.strip():
+                return opened.reader.newest(scopes, limit, now)
+            wanted = Wanted(query, vector, scopes, now)
+            return opened.reader.search(wanted, limit, session or "", with_neighbours=is_narrow)
+
         try:
-            return await self._reader.run(
-                lambda: self._search(opened, user, query, vector, limit, narrow, project, session)
-            )
+            return await self._reader.run(find)
         except Exception as error:
             raise MemoryUnavailable(self._upkeep.broke(opened, error)) from error
-
-    def _search(
-        self,
-        opened: OpenStore,
-        user: str,
-        query: str,
-        vector: Sequence[float],
-        limit: int,
-        narrow: bool,
-        project: str | None,
-        session: str | None,
-    ) -> list[Recalled]:
-        scopes = _scopes(user, project or "", session or "")
-        if not narrow:
-            scopes = tuple(statement_set.scope for statement_set in opened.writer.statement_sets(user))
-        if not query.strip():
-            return opened.reader.newest(scopes, limit, self._clock.now())
-        wanted = Wanted(query, vector, scopes, self._clock.now())
-        return opened.reader.search(wanted, limit, session or "", with_neighbours=narrow)
 
     async def show(self, user: str, identity: str) -> Statement | None:
         """A statement with all of its fields."""
         opened = await self._upkeep.ready(_PATIENCE)
-        found = await self._reader.run(lambda: opened.writer.find(user, identity))
-        return found[1].statement if found else None
+        place = await self._reader.run(lambda: opened.writer.find(user, identity))
+        return None if place is None else place[1].statement
 
     async def forget(self, user: str, ids: Sequence[str]) -> int:
         """See `core.ports.Memory`."""
@@ -300,8 +304,9 @@ class Hippocampus:
 
     async def rebuild(self, user: str, statements: Iterable[NewStatement] | None) -> int:
         """Empty the user's memory and fill it, by default from the journals. Return the number of statements."""
-        found = statements if statements is not None else await self._upkeep.in_journals(user)
-        return await self._upkeep.rebuild(user, found)
+        if statements is None:
+            statements = await self._upkeep.in_journals(user)
+        return await self._upkeep.rebuild(user, statements)
 
 
 class UserMemory:
@@ -354,8 +359,8 @@ class UserMemory:
 
     async def show(self, identity: str) -> MemoryDetails | None:
         """See `core.ports.Memory`."""
-        found = await self._hippocampus.show(self._user, identity)
-        return readable(found) if found is not None else None
+        statement = await self._hippocampus.show(self._user, identity)
+        return None if statement is None else readable(statement)
 
     async def forget(self, ids: Sequence[str]) -> int:
         """Forget these statements.
@@ -422,19 +427,19 @@ async def open_hippocampus(
     after a crash, damage or a time without a store. On exit, queued statements are written, within ten seconds.
     """
     _set_up_heap()
-    weights = weights or Weights()
     upkeep = Upkeep(
         directory,
         embedder,
         clock=clock,
         server=server,
         journals=journals,
-        weights=weights,
+        weights=weights or Weights(),
         open_store=open_store,
         beside=beside,
     )
     switches = SwitchFile(beside or directory, clock)
     hippocampus = Hippocampus(upkeep, embedder, clock, switches, budget, opening)
+
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(upkeep.serve(), name="hippocampus")
@@ -452,12 +457,13 @@ async def open_hippocampus(
 
 
 def _scopes(user: str, project: str, session: str) -> tuple[MemoryScope, ...]:
-    found = [MemoryScope(user, "person")]
+    """Where statements are that an agent of this project and session can see."""
+    scopes = [MemoryScope(user, "person")]
     if project:
-        found.append(MemoryScope(user, "project", project))
+        scopes.append(MemoryScope(user, "project", project))
     if session:
-        found.append(MemoryScope(user, "session", session))
-    return tuple(found)
+        scopes.append(MemoryScope(user, "session", session))
+    return tuple(scopes)
 
 
 def _set_up_heap() -> None:

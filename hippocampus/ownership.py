@@ -31,6 +31,7 @@ class Ownership:
             raise MemoryUnavailable(
                 f"Memory can't use the directory {directory}: {error.strerror}. Make it writable, or set IACT_MEMORY=off."
             ) from error
+
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -40,6 +41,8 @@ class Ownership:
                 f"Memory is in use by another process ({holder}); this process continues without "
                 "memory until that one ends."
             ) from error
+
+        # Who holds it, for the message of others.
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)
 

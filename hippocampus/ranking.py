@@ -52,36 +52,44 @@ NEARBY: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A statement with its signs. `similarity`: cosine; `lexical`: share of the query's words that it has, 0 to 1."""
+    """A statement with its signs."""
 
     statement: Statement
     similarity: float
+    """The cosine of its text and the query's."""
     lexical: float = 0.0
+    """The share of the query's words that it has, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A candidate with its score, and the reasons for finding it."""
+    """A candidate with its score."""
 
     candidate: Candidate
     score: float
+    """The higher, the better."""
     why: str
+    """The reasons for finding it."""
 
     @property
     def statement(self) -> Statement:
         return self.candidate.statement
 
 
-def matched(query: str, found: Mapping[str, tuple[Statement, float]]) -> list[Candidate]:
-    """The candidates with their shares of the query's words. `found`: statements with their similarity, by id."""
-    words = {identity: frozenset(terms(statement.text)) for identity, (statement, _) in found.items()}
-    counts = Counter(word for several in words.values() for word in several)
-    weights = {word: math.log(1 + len(found) / (1 + counts[word])) for word in set(terms(query))}
+def matched(query: str, hits: Mapping[str, tuple[Statement, float]]) -> list[Candidate]:
+    """The candidates with their shares of the query's words. `hits`: statements with their similarity, by id."""
+    words = {identity: frozenset(terms(statement.text)) for identity, (statement, _) in hits.items()}
+    counts = Counter(word for its_words in words.values() for word in its_words)
+
+    # A word counts the more, the fewer of the candidates have it.
+    weights = {word: math.log(1 + len(hits) / (1 + counts[word])) for word in set(terms(query))}
     whole = sum(weights.values())
+
     candidates: list[Candidate] = []
-    for identity, (statement, similarity) in found.items():
+    for identity, (statement, similarity) in hits.items():
         shared = sum(weight for word, weight in weights.items() if word in words[identity])
-        candidates.append(Candidate(statement, similarity, shared / whole if whole else 0.0))
+        lexical = shared / whole if whole else 0.0
+        candidates.append(Candidate(statement, similarity, lexical))
     return candidates
 
 
@@ -95,30 +103,31 @@ def rank_beside(candidates: Iterable[Candidate], weights: Weights) -> list[Score
     """The same, with a share of the score of what was stated just before or after."""
     alone = rank(candidates, weights)
     sessions: dict[str, list[Scored]] = {}
-    for one in alone:
-        sessions.setdefault(one.statement.session, []).append(one)
+    for hit in alone:
+        sessions.setdefault(hit.statement.session, []).append(hit)
 
-    scored = [_beside(one, sessions[one.statement.session], weights) for one in alone]
+    scored = [_beside(hit, sessions[hit.statement.session], weights) for hit in alone]
     return sorted(scored, key=_best_first)
 
 
-def _beside(one: Scored, session: Sequence[Scored], weights: Weights) -> Scored:
-    near = [other.score for other in session if are_beside(one.statement, other.statement)]
-    gain = weights.neighbour * (max(near, default=0.0) - one.score)
+def _beside(hit: Scored, session: Sequence[Scored], weights: Weights) -> Scored:
+    """The hit with a share of the best score beside it. `session`: the hits of its session."""
+    scores = [other.score for other in session if are_beside(hit.statement, other.statement)]
+    gain = weights.neighbour * (max(scores, default=0.0) - hit.score)
     if gain <= 0:
-        return one
-    return replace(one, score=one.score + gain, why=f"{one.why}, beside a match")
+        return hit
+    return replace(hit, score=hit.score + gain, why=f"{hit.why}, beside a match")
 
 
-def are_beside(one: Statement, other: Statement) -> bool:
+def are_beside(statement: Statement, other: Statement) -> bool:
     """Whether two statements were made just before or after each other in the same session."""
-    in_one_session = bool(one.session) and one.session == other.session
-    is_near = abs(one.record - other.record) <= NEARBY
-    return in_one_session and is_near and one.id != other.id
+    in_one_session = bool(statement.session) and statement.session == other.session
+    is_near = abs(statement.record - other.record) <= NEARBY
+    return in_one_session and is_near and statement.id != other.id
 
 
-def _best_first(one: Scored) -> tuple[float, float, str]:
-    return -one.score, -one.statement.when.timestamp(), one.statement.id
+def _best_first(hit: Scored) -> tuple[float, float, str]:
+    return -hit.score, -hit.statement.when.timestamp(), hit.statement.id
 
 
 def _score(candidate: Candidate, weights: Weights) -> Scored:
@@ -131,21 +140,29 @@ def _score(candidate: Candidate, weights: Weights) -> Scored:
 
 def stands_out(candidate: Candidate, floor: float, weights: Weights) -> bool:
     """Whether a candidate is more than noise. Matched words count only a quarter as much here."""
-    needed = floor * (weights.wish if candidate.statement.kind == "preference" else 1.0)
-    near = candidate.similarity + weights.lexical / 4 * candidate.lexical >= needed
-    return near and candidate.similarity >= needed / 2
+    needed = floor
+    if candidate.statement.kind == "preference":
+        needed *= weights.wish
+
+    # Words alone are not enough: a rare one matches by chance.
+    relevance = candidate.similarity + weights.lexical / 4 * candidate.lexical
+    return relevance >= needed and candidate.similarity >= needed / 2
 
 
 def choose(scored: Iterable[Scored], *, fits: Callable[[Scored], bool], limit: int) -> list[Scored]:
     """The best that `fits` accepts, at most `limit`, without those that say the same as a better one."""
-    chosen: list[tuple[Scored, frozenset[str]]] = []
-    for one in islice(scored, _TRIED * limit):
+    chosen: list[Scored] = []
+    words_of_chosen: list[frozenset[str]] = []
+    for hit in islice(scored, _TRIED * limit):
         if len(chosen) == limit:
             break
-        words = frozenset(terms(one.statement.text))
-        if not any(_alike(words, theirs) for _, theirs in chosen) and fits(one):
-            chosen.append((one, words))
-    return [one for one, _ in chosen]
+
+        words = frozenset(terms(hit.statement.text))
+        is_repetition = any(_alike(words, theirs) for theirs in words_of_chosen)
+        if not is_repetition and fits(hit):
+            chosen.append(hit)
+            words_of_chosen.append(words)
+    return chosen
 
 
 def _alike(mine: frozenset[str], theirs: frozenset[str]) -> bool:
@@ -153,8 +170,11 @@ def _alike(mine: frozenset[str], theirs: frozenset[str]) -> bool:
     either = mine | theirs
     if not either:
         return True
-    figures = any(any(map(str.isdigit, term)) for term in mine ^ theirs)
-    return not figures and len(mine & theirs) >= _ALIKE * len(either)
+
+    differ_in_number = any(any(map(str.isdigit, term)) for term in mine ^ theirs)
+    if differ_in_number:
+        return False
+    return len(mine & theirs) >= _ALIKE * len(either)
 
 
 def dot(left: Sequence[float], right: Sequence[float]) -> float:
@@ -186,9 +206,9 @@ def wanted(ask: MemoryQuestion) -> str:
     return "\n".join([ask.input, *ask.recent[-2:]])
 
 
-def cost(one: Scored, ask: MemoryQuestion) -> int:
+def cost(hit: Scored, ask: MemoryQuestion) -> int:
     """The tokens that a statement takes where an agent reads it."""
-    return tokens(line(one.statement, ask.session, ask.now))
+    return tokens(line(hit.statement, ask.session, ask.now))
 
 
 def age(at: datetime, now: datetime) -> str:
@@ -198,6 +218,8 @@ def age(at: datetime, now: datetime) -> str:
         return "today" if at.date() == now.date() else "yesterday"
     if days == 1:
         return "yesterday"
+
+    # From two of a unit on: "1 years ago" is nobody's English.
     for length, unit in ((365, "year"), (30, "month"), (7, "week")):
         if days >= 2 * length:
             return f"{days // length} {unit}s ago"
@@ -211,10 +233,12 @@ def line(statement: Statement, session: str, now: datetime) -> str:
         signs.append(f"from {statement.agent}")
     elif statement.session:
         signs.append("earlier session")
+
     if statement.untrusted:
         signs.append("UNTRUSTED, from " + ", ".join(statement.untrusted))
     if statement.contradicts:
         signs.append("contradicted by another memory")
+
     return f"[{', '.join(signs)}] {quoted(statement.text)}"
 
 
@@ -223,9 +247,9 @@ def quoted(text: str) -> str:
     return json.dumps(" ".join(text.split()), ensure_ascii=False)
 
 
-def recalled(one: Scored, session: str, now: datetime) -> Recalled:
+def recalled(hit: Scored, session: str, now: datetime) -> Recalled:
     """Convert a chosen candidate to the port's type."""
-    return told(one.statement, line(one.statement, session, now), score=one.score, why=one.why)
+    return told(hit.statement, line(hit.statement, session, now), score=hit.score, why=hit.why)
 
 
 def told(statement: Statement, as_read: str, *, score: float, why: str) -> Recalled:

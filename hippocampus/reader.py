@@ -24,12 +24,15 @@ _ROWS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A query, with its vector (empty: search for nothing), scopes, and time."""
+    """A query."""
 
     text: str
     vector: Sequence[float]
+    """Of the text; empty: search for nothing."""
     scopes: tuple[MemoryScope, ...]
+    """Where to search."""
     now: datetime
+    """When it is asked, for the ages of statements."""
 
 
 class MemoryReader:
@@ -42,63 +45,71 @@ class MemoryReader:
         self._floor = floor
 
     def search(
-        self, asked: Wanted, limit: int, session: str, *, with_neighbours: bool = False
+        self, query: Wanted, limit: int, session: str, *, with_neighbours: bool = False
     ) -> list[Recalled]:
         """The results of a search, best first, those that hold no longer after the others. `session`: the asking one.
 
         Leaves out noise: statements that match no word of the query and are no nearer in meaning than unrelated texts.
         `with_neighbours`: with what was stated just before or after the best ones, for an agent, which can't look.
         """
-        near = [
+        relevant = [
             candidate
-            for candidate in self._candidates(asked)
+            for candidate in self._candidates(query)
             if candidate.lexical or ranking.stands_out(candidate, self._floor, self._weights)
         ]
         if with_neighbours:
-            scored = ranking.rank_beside(self._joined_by_neighbours(asked, near), self._weights)
+            joined = self._joined_by_neighbours(query, relevant)
+            scored = ranking.rank_beside(joined, self._weights)
         else:
-            scored = ranking.rank(near, self._weights)
-        scored.sort(key=lambda one: not one.statement.holds)
-        chosen = ranking.choose(scored, fits=lambda one: True, limit=limit)
-        return [ranking.recalled(one, session, asked.now) for one in chosen]
+            scored = ranking.rank(relevant, self._weights)
 
-    def _joined_by_neighbours(self, asked: Wanted, near: Sequence[Candidate]) -> list[Candidate]:
+        scored.sort(key=lambda hit: not hit.statement.holds)
+        chosen = ranking.choose(scored, fits=lambda hit: True, limit=limit)
+        return [ranking.recalled(hit, session, query.now) for hit in chosen]
+
+    def _joined_by_neighbours(self, query: Wanted, relevant: Sequence[Candidate]) -> list[Candidate]:
         """These candidates, and what was stated beside the best of them and still holds."""
-        hits = {one.statement.id: (one.statement, one.similarity) for one in near}
-        best = [one.statement for one in ranking.rank(near, self._weights)[:_ROWS]]
-        for scope, session in {(one.scope, one.session): None for one in best}:
+        hits = {candidate.statement.id: (candidate.statement, candidate.similarity) for candidate in relevant}
+        best = [hit.statement for hit in ranking.rank(relevant, self._weights)[:_ROWS]]
+
+        # Each session once, in the order of its best statement.
+        places = dict.fromkeys((statement.scope, statement.session) for statement in best)
+        for scope, session in places:
             for statement in self._store.of_session(self._set(scope), session):
-                is_beside = any(ranking.are_beside(statement, one) for one in best)
+                is_beside = any(ranking.are_beside(statement, other) for other in best)
                 if statement.holds and is_beside:
                     hits.setdefault(statement.id, (statement, 0.0))
-        return ranking.matched(asked.text, hits)
+        return ranking.matched(query.text, hits)
 
     def newest(self, scopes: Sequence[MemoryScope], limit: int, now: datetime) -> list[Recalled]:
         """The most recent statements, without a query."""
-        every = (one for scope in scopes for one in self._store.statements(self._set(scope)))
-        found = heapq.nlargest(limit, every, key=lambda one: (one.at, one.record, one.id))
-        return [ranking.recalled(Scored(Candidate(one, 0.0), 0.0, ""), "", now) for one in found]
+        everything = (statement for scope in scopes for statement in self._store.statements(self._set(scope)))
+        newest = heapq.nlargest(
+            limit, everything, key=lambda statement: (statement.at, statement.record, statement.id)
+        )
+        unscored = [Scored(Candidate(statement, 0.0), 0.0, "") for statement in newest]
+        return [ranking.recalled(hit, "", now) for hit in unscored]
 
-    def recall(self, ask: MemoryQuestion, asked: Wanted) -> list[Recalled]:
+    def recall(self, ask: MemoryQuestion, query: Wanted) -> list[Recalled]:
         """The statements that an agent is shown: relevant ones that it does not have, within the budget."""
         room = ask.tokens
         read = [ranking.plain(text) for text in (*ask.history, ask.input)]
 
-        def fits(one: Scored) -> bool:
+        def fits(hit: Scored) -> bool:
             nonlocal room
-            cost = ranking.cost(one, ask)
-            if cost > room or ranking.known(one.statement.text, read):
+            cost = ranking.cost(hit, ask)
+            if cost > room or ranking.known(hit.statement.text, read):
                 return False
             room -= cost
             return True
 
         relevant = [
             candidate
-            for candidate in self._candidates(asked)
+            for candidate in self._candidates(query)
             if candidate.statement.holds and ranking.stands_out(candidate, self._floor, self._weights)
         ]
         chosen = ranking.choose(ranking.rank(relevant, self._weights), fits=fits, limit=_ROWS)
-        return [ranking.recalled(one, ask.session, ask.now) for one in chosen]
+        return [ranking.recalled(hit, ask.session, ask.now) for hit in chosen]
 
     def standing(self, user: str, ask: StandingQuestion) -> list[Recalled]:
         """What every agent of a new session is told."""
@@ -113,13 +124,14 @@ class MemoryReader:
     def _set(self, scope: MemoryScope) -> StatementSet:
         return StatementSet(scope, self._embedder)
 
-    def _candidates(self, asked: Wanted) -> list[Candidate]:
+    def _candidates(self, query: Wanted) -> list[Candidate]:
         """The nearest statements of every scope, with their signs."""
-        if not asked.vector:
+        if not query.vector:
             return []
-        hits = {
-            hit.statement.id: (hit.statement, hit.similarity)
-            for scope in asked.scopes
-            for hit in self._store.nearest(self._set(scope), [asked.vector], _CANDIDATES)[0]
-        }
-        return ranking.matched(asked.text, hits)
+
+        hits: dict[str, tuple[Statement, float]] = {}
+        for scope in query.scopes:
+            (nearest,) = self._store.nearest(self._set(scope), [query.vector], _CANDIDATES)
+            for hit in nearest:
+                hits[hit.statement.id] = hit.statement, hit.similarity
+        return ranking.matched(query.text, hits)

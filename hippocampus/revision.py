@@ -46,6 +46,8 @@ _FRAME: Final = frozenset(
 )
 """Words that frame a wish and don't say what it is about."""
 
+_EXCLUSIVE: Final = re.compile(r"\b(?:prefer\w*|always|never|favou?rite|rather|call me|only|use)\b", re.I)
+
 _SAME_NEAR: Final = 0.45
 """The cosine from which two statements may be about one thing, with the built-in model."""
 
@@ -68,7 +70,9 @@ class Difference:
 
     shared: frozenset[str]
     new: tuple[str, ...]
+    """What only the newer one says."""
     old: tuple[str, ...]
+    """What only the older one says."""
 
     @property
     def same(self) -> bool:
@@ -89,11 +93,12 @@ def topic(text: str) -> list[str]:
 
 def difference(new: str, old: str) -> Difference:
     """Compare two statements."""
-    mine, theirs = dict.fromkeys(topic(new)), dict.fromkeys(topic(old))
+    new_terms = dict.fromkeys(topic(new))
+    old_terms = dict.fromkeys(topic(old))
     return Difference(
-        frozenset(mine) & frozenset(theirs),
-        tuple(term for term in mine if term not in theirs),
-        tuple(term for term in theirs if term not in mine),
+        shared=frozenset(new_terms) & frozenset(old_terms),
+        new=tuple(term for term in new_terms if term not in old_terms),
+        old=tuple(term for term in old_terms if term not in new_terms),
     )
 
 
@@ -101,13 +106,14 @@ def slot(text: str) -> tuple[str, str] | None:
     """What a statement is about and what it says of it, both as terms; None if it has no such form."""
     for pattern in _SLOTS:
         match = pattern.search(text.replace("’", "'"))
-        if match:
-            name, value = (
-                " ".join(terms(match["slot"])) or match["slot"].lower(),
-                " ".join(terms(match["value"])),
-            )
-            if value and name not in _BEINGS:
-                return name, value
+        if match is None:
+            continue
+
+        # A slot may consist of words that carry no meaning alone, such as "call me".
+        name = " ".join(terms(match["slot"])) or match["slot"].lower()
+        value = " ".join(terms(match["value"]))
+        if value and name not in _BEINGS:
+            return name, value
     return None
 
 
@@ -127,40 +133,53 @@ def comparable(new: Statement, old: Statement) -> bool:
 
 def relation(new: Statement, old: Statement, near: float) -> Relation:
     """How `new`, the later statement, relates to `old`; `near`: cosine of the two texts."""
-    said = _says(new, old, near)
-    if said == "replaces" and new.untrusted and not old.untrusted:
+    by_text = _says(new, old, near)
+    is_less_trusted = bool(new.untrusted) and not old.untrusted
+    if by_text == "replaces" and is_less_trusted:
         return "contradicts"
-    return said
+    return by_text
 
 
 def _says(new: Statement, old: Statement, near: float) -> Relation:
+    """The relation by what the texts say, whoever said it."""
     apart = difference(new.text, old.text)
     if new.withdraws and not old.withdraws and apart.overlap > 0.5:
         return "replaces"
-    opposed = negative(new.text) != negative(old.text)
+
+    are_opposed = negative(new.text) != negative(old.text)
     if apart.same:
-        return "contradicts" if opposed and new.kind != "preference" else "replaces"
-    mine, theirs = slot(new.text), slot(old.text)
-    if mine and theirs and mine[0] == theirs[0]:
+        return "contradicts" if are_opposed and new.kind != "preference" else "replaces"
+
+    new_slot = slot(new.text)
+    old_slot = slot(old.text)
+    if new_slot and old_slot and new_slot[0] == old_slot[0]:
         return "replaces"
-    if near < (_NEAR_WITH_ONE_END if _end_alike(new.text, old.text) else _SAME_NEAR):
+
+    # From here on only what may be about one thing is compared.
+    needed = _NEAR_WITH_ONE_END if _end_alike(new.text, old.text) else _SAME_NEAR
+    if near < needed:
         return "none"
     if new.kind == "preference":
-        return _wishes(new, old, apart, opposed)
-    return "contradicts" if opposed and apart.overlap > 0.5 else "none"
+        return _wishes(new, old, apart, are_opposed)
+    return "contradicts" if are_opposed and apart.overlap > 0.5 else "none"
 
 
-def _wishes(new: Statement, old: Statement, apart: Difference, opposed: bool) -> Relation:
+def _wishes(new: Statement, old: Statement, apart: Difference, are_opposed: bool) -> Relation:
     """Compare two wishes: the later replaces the earlier if they are about one thing. If unsure, both stay, marked."""
-    cue = _CUE.search(new.text) is not None
+    has_cue = _CUE.search(new.text) is not None
     if not apart.shared:
-        return "contradicts" if cue else "none"
-    if not (cue or opposed or _exclusive(new.text)):
+        return "contradicts" if has_cue else "none"
+
+    says_otherwise = has_cue or are_opposed
+    if not says_otherwise and not _exclusive(new.text):
         return "none"
-    one_thing = apart.overlap > 0.5 or _end_alike(new.text, old.text)
-    if one_thing and (apart.new or cue or opposed):
+
+    are_about_one_thing = apart.overlap > 0.5 or _end_alike(new.text, old.text)
+    if are_about_one_thing and (apart.new or says_otherwise):
         return "replaces"
-    return "replaces" if cue and opposed else "contradicts" if cue or opposed else "none"
+    if has_cue and are_opposed:
+        return "replaces"
+    return "contradicts" if says_otherwise else "none"
 
 
 def _end_alike(new: str, old: str) -> bool:
@@ -170,7 +189,4 @@ def _end_alike(new: str, old: str) -> bool:
 
 def _exclusive(text: str) -> bool:
     """Whether a wish excludes others like it: people prefer one thing, but like many."""
-    return (
-        re.search(r"\b(?:prefer\w*|always|never|favou?rite|rather|call me|only|use)\b", text, re.I)
-        is not None
-    )
+    return _EXCLUSIVE.search(text) is not None

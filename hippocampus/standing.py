@@ -29,10 +29,11 @@ _DECISIONS: Final = 0.4
 
 def standing(wishes: Iterable[Statement], decisions: Iterable[Statement], budget: int) -> list[Recalled]:
     """Choose the standing statements, the most important first, within a budget of tokens."""
-    ordered = sorted(filter(_stands, wishes), key=_newest, reverse=True)
-    ordered.sort(key=_rank)
+    newest_wishes = sorted(filter(_stands, wishes), key=_newest, reverse=True)
+    ordered = sorted(newest_wishes, key=_rank)
     newest = sorted(filter(_stands, decisions), key=_newest, reverse=True)
 
+    # Some decisions have room whatever the wishes are; those that are left share what the wishes leave.
     room = budget
     chosen: list[Recalled] = []
     for statements, share in ((newest, _DECISIONS), (ordered, 1.0), (newest, 1.0)):
@@ -44,6 +45,7 @@ def standing(wishes: Iterable[Statement], decisions: Iterable[Statement], budget
                 chosen.append(row)
                 left -= cost
                 room -= cost
+
     return sorted(chosen, key=lambda row: row.kind == "decision")
 
 
@@ -57,6 +59,7 @@ def _newest(statement: Statement) -> tuple[str, str]:
 
 
 def _rank(statement: Statement) -> int:
+    """How important a wish is; the smaller, the more."""
     if _HEALTH.search(statement.text):
         return 0
     return 1 if _RULE.search(statement.text) else 2

@@ -29,11 +29,12 @@ _FORGETS: Final = re.compile(r"^(?:please |bitte )?(?:forget|vergiss)\b", re.IGN
 
 @dataclass(frozen=True, slots=True)
 class MemoryScope:
-    """The owner of statements. `name`: the project or session; empty for the person's own."""
+    """The owner of statements."""
 
     user: str
     kind: StatementScope
     name: str = ""
+    """The project or session; empty for the person's own."""
 
     @property
     def key(self) -> str:
@@ -47,9 +48,12 @@ class Statement:
     """One statement, as it is stored."""
 
     id: str
+    """See `statement_id`."""
     text: str
     kind: StatementKind
     scope: MemoryScope
+
+    # Where it comes from.
     session: str
     agent: str
     at: str
@@ -57,10 +61,13 @@ class Statement:
     record: int
     """The number of the record that it was made from."""
     origin: StatementOrigin = "said"
-    withdraws: bool = False
-    """Whether it says that something no longer holds."""
+    """How it came into memory."""
     untrusted: tuple[str, ...] = ()
     """Labels of the outside sources of its text."""
+
+    # What it says about others, and others about it.
+    withdraws: bool = False
+    """Whether it says that something no longer holds."""
     replaces: tuple[str, ...] = ()
     """The ids of the statements that it replaced."""
     replaced_by: str = ""
@@ -76,8 +83,12 @@ class Statement:
     @property
     def holds(self) -> bool:
         """Whether it still holds and says something. What only takes another statement back is kept, and never told."""
-        only_withdraws = self.withdraws and (bool(self.replaces) or _FORGETS.match(self.text) is not None)
-        return not self.replaced_by and not only_withdraws
+        if self.replaced_by:
+            return False
+        if not self.withdraws:
+            return True
+        only_withdraws = bool(self.replaces) or _FORGETS.match(self.text) is not None
+        return not only_withdraws
 
     @property
     def subject(self) -> str:
@@ -124,12 +135,14 @@ def readable(statement: Statement) -> MemoryDetails:
 
 def statement_of(new: NewStatement, user: str) -> Statement:
     """The statement of a user that a session has brought."""
-    names = {"person": "", "project": new.project, "session": new.session}
+    scope_names = {"person": "", "project": new.project, "session": new.session}
+    scope = MemoryScope(user, new.scope, scope_names[new.scope])
+    replaces = (new.replaces,) if new.replaces else ()
     return Statement(
         id=statement_id(new.session, new.record, new.ordinal),
         text=new.text,
         kind=new.kind,
-        scope=MemoryScope(user, new.scope, names[new.scope]),
+        scope=scope,
         session=new.session,
         agent=new.agent,
         at=new.at,
@@ -137,7 +150,7 @@ def statement_of(new: NewStatement, user: str) -> Statement:
         origin=new.origin,
         withdraws=new.withdraws,
         untrusted=new.untrusted,
-        replaces=(new.replaces,) if new.replaces else (),
+        replaces=replaces,
     )
 
 
@@ -156,19 +169,23 @@ def from_metadata(identity: str, text: str, scope: MemoryScope, metadata: Mappin
     def words(name: str) -> tuple[str, ...]:
         return tuple(part for part in word(name).split(_SEPARATOR) if part)
 
-    kind = word("kind")
-    came = word("origin")
+    # A newer version may have written kinds that this one does not know.
+    kind = word("kind") if word("kind") in _KINDS else "fact"
+    origin = word("origin") if word("origin") in _ORIGINS else "said"
     record = metadata.get("record")
+    if not isinstance(record, int | float):
+        record = 0
+
     return Statement(
         id=identity,
         text=text,
-        kind=cast(StatementKind, kind) if kind in _KINDS else "fact",
+        kind=cast(StatementKind, kind),
         scope=scope,
         session=word("session"),
         agent=word("agent"),
         at=word("at"),
-        record=int(record) if isinstance(record, int | float) else 0,
-        origin=cast(StatementOrigin, came) if came in _ORIGINS else "said",
+        record=int(record),
+        origin=cast(StatementOrigin, origin),
         withdraws=metadata.get("withdraws") is True,
         untrusted=words("untrusted"),
         replaces=words("replaces"),

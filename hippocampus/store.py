@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -35,11 +35,13 @@ _FORM: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class StoredHit:
-    """A stored statement: from a query with its `similarity`, otherwise with its `vector`."""
+    """A stored statement."""
 
     statement: Statement
     vector: Sequence[float]
+    """Of its text; empty if it comes from a query."""
     similarity: float = 0.0
+    """Its cosine, if it comes from a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ class ChromaStore:
             self._client = _persistent(directory, settings)
         else:
             raise MemoryUnavailable("Memory needs a directory or the address of a Chroma server; set one.")
+
         self._collections: dict[StatementSet, Collection] = {}
         self.outdated = False
         """Whether there were collections of an older form, which are removed."""
@@ -142,13 +145,13 @@ class ChromaStore:
 
     def statement_sets(self) -> list[StatementSet]:
         """All collections of ours; others on the same server are ignored."""
-        found: list[StatementSet] = []
+        ours: list[StatementSet] = []
         for collection in self._listed():
-            statement_set = _shelf(collection.metadata or {})
+            statement_set = _set_of(collection.metadata or {})
             if statement_set is not None:
                 self._collections[statement_set] = collection
-                found.append(statement_set)
-        return found
+                ours.append(statement_set)
+        return ours
 
     def _listed(self) -> Iterator[Collection]:
         offset = 0
@@ -158,11 +161,7 @@ class ChromaStore:
 
     def _remove_outdated(self) -> None:
         """Remove the collections of an older form. Of messages, only a journal can tell which statements they made."""
-        outdated = [
-            collection
-            for collection in self._listed()
-            if 0 < int((collection.metadata or {}).get("iact") or 0) < _FORM
-        ]
+        outdated = [collection for collection in self._listed() if _is_outdated(collection.metadata or {})]
         for collection in outdated:
             self._client.delete_collection(collection.name)
         self.outdated = bool(outdated)
@@ -174,11 +173,12 @@ class ChromaStore:
         for start in range(0, len(statements), size):
             part = statements[start : start + size]
             with self._whole:
-                self._made(statement_set, _name(statement_set)).upsert(
-                    ids=[one.id for one in part],
+                collection = self._made(statement_set, _name(statement_set))
+                collection.upsert(
+                    ids=[statement.id for statement in part],
                     embeddings=_array(vectors[start : start + size]),
-                    documents=[one.text for one in part],
-                    metadatas=[dict(one.metadata()) for one in part],
+                    documents=[statement.text for statement in part],
+                    metadatas=[dict(statement.metadata()) for statement in part],
                 )
 
     def nearest(
@@ -193,42 +193,40 @@ class ChromaStore:
                 n_results=count,
                 include=["documents", "metadatas", "distances"],
             )
-        columns = zip(
+
+        # Each column has a list for each vector.
+        columns = (
             answer["ids"],
             answer["documents"] or [],
             answer["metadatas"] or [],
             answer["distances"] or [],
-            strict=True,
         )
-        return [
-            [
-                StoredHit(
-                    from_metadata(identity, text or "", statement_set.scope, data or {}),
-                    (),
-                    1.0 - float(distance),
-                )
-                for identity, text, data, distance in zip(*rows, strict=True)
-            ]
-            for rows in columns
-        ]
+        hits: list[list[StoredHit]] = []
+        for rows in zip(*columns, strict=True):
+            of_vector: list[StoredHit] = []
+            for identity, text, data, distance in zip(*rows, strict=True):
+                statement = from_metadata(identity, text or "", statement_set.scope, data or {})
+                of_vector.append(StoredHit(statement, (), 1.0 - float(distance)))
+            hits.append(of_vector)
+        return hits
 
     def get(self, statement_set: StatementSet, ids: Sequence[str]) -> list[StoredHit]:
         with self._whole:
             collection = self._collections.get(statement_set)
-            return (
-                [] if collection is None or not ids else list(_got(collection, statement_set, ids=list(ids)))
-            )
+            if collection is None or not ids:
+                return []
+            return list(_got(collection, statement_set, ids=list(ids)))
 
     def all(self, statement_set: StatementSet) -> Iterator[StoredHit]:
         offset = 0
         while True:
+            # Not held while the caller works on a page.
             with self._whole:
                 collection = self._collections.get(statement_set)
-                page = (
-                    []
-                    if collection is None
-                    else list(_got(collection, statement_set, limit=_PAGE, offset=offset))
-                )
+                if collection is None:
+                    return
+                page = list(_got(collection, statement_set, limit=_PAGE, offset=offset))
+
             yield from page
             offset += len(page)
             if len(page) < _PAGE:
@@ -242,6 +240,7 @@ class ChromaStore:
                 if collection is None:
                     return
                 answer = collection.get(limit=_PAGE, offset=offset, include=["documents", "metadatas"])
+
             yield from _read(statement_set, answer)
             offset += len(answer["ids"])
             if len(answer["ids"]) < _PAGE:
@@ -309,10 +308,12 @@ class ChromaStore:
             copy.put(statement_set, [hit.statement for hit in hits], [hit.vector for hit in hits])
         copy.close()
 
+        # At any moment one of both is whole and under a name that the next opening knows (`_finish_move`).
         self.close()
         directory.rename(old)
         fresh.rename(directory)
         shutil.rmtree(old)
+
         self._client = _persistent(directory, _settings())
         self.statement_sets()
 
@@ -323,21 +324,25 @@ class ChromaStore:
         self.put(statement_set, [hit.statement for hit in hits], [hit.vector for hit in hits])
 
     def _made(self, statement_set: StatementSet, name: str) -> Collection:
+        """The collection of a set, which is made if there is none."""
         collection = self._collections.get(statement_set)
-        if collection is None:
-            collection = self._client.get_or_create_collection(
-                name,
-                metadata={
-                    "iact": _FORM,
-                    "user": statement_set.scope.user,
-                    "scope": statement_set.scope.kind,
-                    "name": statement_set.scope.name,
-                    "embedder": statement_set.embedder,
-                },
-                configuration={"hnsw": {"space": "cosine"}},
-                embedding_function=None,
-            )
-            self._collections[statement_set] = collection
+        if collection is not None:
+            return collection
+
+        metadata = {
+            "iact": _FORM,
+            "user": statement_set.scope.user,
+            "scope": statement_set.scope.kind,
+            "name": statement_set.scope.name,
+            "embedder": statement_set.embedder,
+        }
+        collection = self._client.get_or_create_collection(
+            name,
+            metadata=metadata,
+            configuration={"hnsw": {"space": "cosine"}},
+            embedding_function=None,
+        )
+        self._collections[statement_set] = collection
         return collection
 
 
@@ -363,12 +368,19 @@ def _name(statement_set: StatementSet) -> str:
     return f"{statement_set.scope.key}.{statement_set.embedder}"[:200].rstrip("._-")
 
 
-def _shelf(metadata: Mapping[str, object]) -> StatementSet | None:
+def _set_of(metadata: Mapping[str, object]) -> StatementSet | None:
+    """The set that a collection is; None if it is not ours."""
     kind = metadata.get("scope")
     if metadata.get("iact") != _FORM or kind not in ("person", "project", "session"):
         return None
     scope = MemoryScope(str(metadata.get("user")), kind, str(metadata.get("name")))
     return StatementSet(scope, str(metadata.get("embedder")))
+
+
+def _is_outdated(metadata: Mapping[str, Any]) -> bool:
+    """Whether a collection is ours, in an older form."""
+    form = int(metadata.get("iact") or 0)
+    return 0 < form < _FORM
 
 
 def _got(
@@ -379,22 +391,21 @@ def _got(
     limit: int | None = None,
     offset: int | None = None,
 ) -> Iterator[StoredHit]:
+    """Statements of a collection, with their vectors: these, or a page of all."""
     answer = collection.get(
         ids=ids, limit=limit, offset=offset, include=["documents", "metadatas", "embeddings"]
     )
     vectors = answer["embeddings"]
-    for statement, vector in zip(
-        _read(statement_set, answer), [] if vectors is None else vectors, strict=True
-    ):
+    if vectors is None:
+        vectors = []
+    for statement, vector in zip(_read(statement_set, answer), vectors, strict=True):
         yield StoredHit(statement, vector)
 
 
 def _read(statement_set: StatementSet, answer: GetResult) -> Iterator[Statement]:
     columns = zip(answer["ids"], answer["documents"] or [], answer["metadatas"] or [], strict=True)
-    return (
-        from_metadata(identity, text or "", statement_set.scope, data or {})
-        for identity, text, data in columns
-    )
+    for identity, text, data in columns:
+        yield from_metadata(identity, text or "", statement_set.scope, data or {})
 
 
 def _settings() -> Settings:
@@ -418,10 +429,14 @@ def _finish_move(directory: Path) -> None:
 
 
 def _address(server: str) -> tuple[str, int, bool]:
-    parts = urlsplit(server if "//" in server else f"http://{server}")
+    """A server's host, its port, and whether it is reached over TLS. Raises MemoryUnavailable."""
+    address = server if "//" in server else f"http://{server}"
+    parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise MemoryUnavailable(
             f"The address of the Chroma server can't be {server!r}; write it like http://host:8000."
         )
-    secure = parts.scheme == "https"
-    return parts.hostname, parts.port or (443 if secure else 8000), secure
+
+    is_secure = parts.scheme == "https"
+    usual_port = 443 if is_secure else 8000
+    return parts.hostname, parts.port or usual_port, is_secure

@@ -42,6 +42,7 @@ class SwitchFile:
                 if value:
                     off.pop(user, None)
                 else:
+                    # Switched off twice, it is off since the first time.
                     off.setdefault(user, self._clock.now().isoformat(timespec="seconds"))
                 self._write(off)
         except OSError as error:
@@ -52,8 +53,8 @@ class SwitchFile:
     def _read(self) -> dict[str, str]:
         """Whose memory is off, each with the time since when."""
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            return {str(user): str(since) for user, since in found["off"].items()}
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+            return {str(user): str(since) for user, since in content["off"].items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

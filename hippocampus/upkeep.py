@@ -57,21 +57,35 @@ class Upkeep:
         self._clock = clock
         self._journals = journals
         self._markers = MarkerFiles(directory)
-        self._opening = StoreLifecycle(
+        self._lifecycle = StoreLifecycle(
             directory, server, embedder.name, weights, self._markers, open_store, beside, clock
         )
         self._worker = Worker("writing")
         self._queue: asyncio.Queue[Note | MemoryJob] = asyncio.Queue(_QUEUE)
-        self._wanted = asyncio.Event()
-        self._tried = asyncio.Event()
-        self._broken: OpenStore | None = None
-        self._suspect = False
-        self._missed = False
-        self._marked = False
-        self._retry_at = 0.0
+
+        # The store.
         self.opened: OpenStore | None = None
+        """The store, while it is open."""
         self.trouble = ""
+        """Why it is not, as a sentence; empty before the first attempt to open it."""
         self.news = ""
+        """What people are told about it, once."""
+        self._wanted = asyncio.Event()
+        """Set once the store is needed."""
+        self._tried = asyncio.Event()
+        """Set once it was attempted to open it."""
+        self._retry_at = 0.0
+        """When that, or a catch-up, may be attempted again, by the clock's monotonic time."""
+        self._broken: OpenStore | None = None
+        """A store that failed, and is still to be closed."""
+        self._suspect = False
+        """Whether it may be damaged."""
+
+        # What it lacks.
+        self._missed = False
+        """Whether statements were not stored, so that it must catch up from the journals."""
+        self._marked = False
+        """Whether a marker file says that this process has statements to remember but no store."""
 
     # --- from the loop ---
 
@@ -88,19 +102,23 @@ class Upkeep:
     def wake(self) -> None:
         """Open the store, unless that was tried. If it was down, try again when it is time."""
         self._wanted.set()
-        if self.trouble and self._clock.monotonic() >= self._retry_at:
+        if self.trouble and self._may_retry:
             self.aside(_nothing)
 
     def broke(self, opened: OpenStore, error: Exception) -> str:
         """Handle a failed call to the store: close it, and open it again later. Return a sentence about it."""
-        if self.opened is opened:
-            self.opened, self._broken, self._suspect = None, opened, True
-            self._retry_at = self._clock.monotonic() + RETRY
-            self.trouble = (
-                f"Memory failed ({type(error).__name__}: {error}); turns continue without it. It is "
-                f"opened again after {RETRY:.0f} s and brought up to date from the journals."
-            )
-            self._tried.set()
+        if self.opened is not opened:
+            return self.trouble
+
+        self.opened = None
+        self._broken = opened
+        self._suspect = True
+        self._retry_at = self._clock.monotonic() + RETRY
+        self.trouble = (
+            f"Memory failed ({type(error).__name__}: {error}); turns continue without it. It is "
+            f"opened again after {RETRY:.0f} s and brought up to date from the journals."
+        )
+        self._tried.set()
         return self.trouble
 
     async def tried(self, patience: float) -> OpenStore | None:
@@ -118,12 +136,12 @@ class Upkeep:
         Raises:
             MemoryUnavailable: it is down, or not open after `patience` seconds.
         """
-        found = await self.tried(patience)
-        if found is None:
+        opened = await self.tried(patience)
+        if opened is None:
             raise MemoryUnavailable(
                 self.trouble or f"Memory is not open after {patience:.0f} s; try again later."
             )
-        return found
+        return opened
 
     async def settled(self) -> None:
         """Open the store if that was not tried, and wait until everything queued so far is done or given up."""
@@ -141,20 +159,22 @@ class Upkeep:
 
     async def close(self) -> None:
         """Close the store, after `serve` has ended. Events that were not written are noted as missed."""
-        opened, self.opened = self.opened or self._broken, None
-        missed = self._missed or not self._queue.empty() or self._broken is not None
+        opened = self.opened or self._broken
+        self.opened = None
+        has_missed = self._missed or not self._queue.empty() or self._broken is not None
         while not self._queue.empty():
             job = self._queue.get_nowait()
             if not isinstance(job, Note):
                 job.refuse(MemoryUnavailable("Memory was closed before that was done; try again."))
-        if opened is None and missed:
-            self._markers.leave()
-        elif opened is None:
-            self._markers.withdraw()
+
         if opened is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(5):
-                    await self._worker.run(lambda: self._opening.close(opened, missed=missed))
+                    await self._worker.run(lambda: self._lifecycle.close(opened, missed=has_missed))
+        elif has_missed:
+            self._markers.leave()
+        else:
+            self._markers.withdraw()
         await self._worker.close(1.0)
 
     # --- jobs ---
@@ -166,7 +186,8 @@ class Upkeep:
             gone = await self._worker.run(lambda: opened.writer.with_ids(user, ids))
             if not gone:
                 return 0
-            opened.decisions.forget(one.id for one in gone)
+            # Decided first: if what follows is cut off, they come back at no catch-up.
+            opened.decisions.forget(statement.id for statement in gone)
             await self._worker.run(lambda: opened.writer.remove(user, gone))
             return len(gone)
 
@@ -177,9 +198,9 @@ class Upkeep:
 
         async def act(opened: OpenStore) -> int:
             gone = await self._worker.run(lambda: opened.writer.everything(user))
-            opened.decisions.forget_all(user, [one.id for one in gone])
+            opened.decisions.forget_all(user, [statement.id for statement in gone])
             await self._worker.run(lambda: opened.writer.clear(user, for_good=True))
-            await self._worker.run(self._opening.remove_damaged)
+            await self._worker.run(self._lifecycle.remove_damaged)
             return len(gone)
 
         return await self._order(act)
@@ -191,9 +212,10 @@ class Upkeep:
             gone = await self._worker.run(lambda: opened.writer.of_sessions(user, sessions))
             if gone:
                 await self._worker.run(lambda: opened.writer.remove(user, gone))
+
             if for_good:
                 opened.decisions.drop(sessions)
-                await self._worker.run(self._opening.remove_damaged)
+                await self._worker.run(self._lifecycle.remove_damaged)
             return len(gone)
 
         return await self._order(act)
@@ -202,9 +224,10 @@ class Upkeep:
         """Change a statement's text for good."""
 
         async def act(opened: OpenStore) -> None:
-            found = await self._worker.run(lambda: opened.writer.find(user, identity))
-            if found is None:
+            place = await self._worker.run(lambda: opened.writer.find(user, identity))
+            if place is None:
                 raise MemoryUnavailable(f"There is no memory {identity!r}; list them with a search.")
+
             (vector,) = await self._embedder.embed([text])
             opened.decisions.edit(identity, text)
             await self._worker.run(lambda: opened.writer.rewrite(user, identity, text, vector))
@@ -214,15 +237,15 @@ class Upkeep:
     async def in_journals(self, user: str) -> list[NewStatement]:
         """All statements of a user in the journals."""
         journals = self._journals
-        return (
-            await asyncio.to_thread(lambda: [one for whose, one in journals() if whose == user])
-            if journals is not None
-            else []
+        if journals is None:
+            return []
+        return await asyncio.to_thread(
+            lambda: [statement for owner, statement in journals() if owner == user]
         )
 
     async def rebuild(self, user: str, statements: Iterable[NewStatement]) -> int:
         """Empty a user's memory and fill it. Return how many statements it then has."""
-        notes = [Note(user, one) for one in statements]
+        notes = [Note(user, statement) for statement in statements]
 
         async def act(opened: OpenStore) -> int:
             await self._worker.run(lambda: opened.writer.clear(user))
@@ -231,6 +254,7 @@ class Upkeep:
         return await self._order(act)
 
     async def _order(self, act: Callable[[OpenStore], Awaitable[Result]]) -> Result:
+        """Queue a job, and wait for its result. Raises MemoryUnavailable."""
         job = AwaitedJob(act)
         self.wake()
         try:
@@ -255,10 +279,11 @@ class Upkeep:
         await self._open()
         while True:
             notes, job = await self._next()
+            taken = len(notes) + (job is not None)
             try:
                 await self._work(notes, job)
             finally:
-                for _ in range(len(notes) + (job is not None)):
+                for _ in range(taken):
                     self._queue.task_done()
 
     async def _next(self) -> tuple[list[Note], MemoryJob | None]:
@@ -273,7 +298,8 @@ class Upkeep:
         return notes, job
 
     async def _work(self, notes: Sequence[Note], job: MemoryJob | None) -> None:
-        if self.opened is None and self._clock.monotonic() >= self._retry_at:
+        """Store statements, do the job after them, and catch up if something is missing."""
+        if self.opened is None and self._may_retry:
             await self._open()
         opened = self.opened
         if opened is None:
@@ -281,23 +307,33 @@ class Upkeep:
             if job is not None:
                 job.refuse(MemoryUnavailable(self.trouble))
             return
+
         if notes and not await self._guarded(opened, self._add(opened, notes)):
             self._missed = True
         if job is not None:
             await self._carry_out(opened, job)
+
         self._missed = self._missed or self._markers.left()
-        if self._missed and self.opened is opened and self._clock.monotonic() >= self._retry_at:
+        is_still_open = self.opened is opened
+        if self._missed and is_still_open and self._may_retry:
             await self._guarded(opened, self._catch_up(opened))
+
+    @property
+    def _may_retry(self) -> bool:
+        return self._clock.monotonic() >= self._retry_at
 
     async def _carry_out(self, opened: OpenStore, job: MemoryJob) -> None:
         """Do a job. If it fails, only its caller gets the error."""
+        if self.opened is not opened:
+            job.refuse(MemoryUnavailable(self.trouble))
+            return
+
         try:
-            if self.opened is not opened:
-                job.refuse(MemoryUnavailable(self.trouble))
-                return
             await job.run(opened)
+        except MemoryUnavailable as error:
+            job.refuse(error)
         except IactError as error:
-            job.refuse(error if isinstance(error, MemoryUnavailable) else MemoryUnavailable(str(error)))
+            job.refuse(MemoryUnavailable(str(error)))
         except Exception as error:
             job.refuse(MemoryUnavailable(self.broke(opened, error)))
 
@@ -308,26 +344,32 @@ class Upkeep:
         except IactError as error:
             self._retry_at = self._clock.monotonic() + RETRY
             self.news = str(error)
+            return False
         except Exception as error:
             self.broke(opened, error)
-        else:
-            return True
-        return False
+            return False
+        return True
 
     async def _add(self, opened: OpenStore, notes: Sequence[Note]) -> int:
         """Store the statements of notes. Return their number."""
-        made = [statement_of(note.statement, note.user) for note in notes]
-        kept = [
-            replace(one, text=opened.decisions.text(one))
-            for one in {one.id: one for one in made}.values()
-            if not opened.decisions.forgotten(one)
+        # Of two with one id, the later one.
+        by_id = {
+            statement.id: statement
+            for statement in (statement_of(note.statement, note.user) for note in notes)
+        }
+        decided = [
+            replace(statement, text=opened.decisions.text(statement))
+            for statement in by_id.values()
+            if not opened.decisions.forgotten(statement)
         ]
-        stored = await self._worker.run(lambda: opened.writer.stored(kept))
-        fresh = [one for one in kept if one.id not in stored]
+
+        # Embedding takes time, and nearly all that a catch-up brings is stored.
+        stored = await self._worker.run(lambda: opened.writer.stored(decided))
+        fresh = [statement for statement in decided if statement.id not in stored]
         if fresh:
-            vectors = await self._embedder.embed([one.text for one in fresh])
+            vectors = await self._embedder.embed([statement.text for statement in fresh])
             await self._worker.run(lambda: opened.writer.add(fresh, vectors))
-        return len(kept)
+        return len(decided)
 
     async def _add_all(self, opened: OpenStore, notes: Sequence[Note]) -> int:
         """The same for many notes, oldest first."""
@@ -340,51 +382,61 @@ class Upkeep:
     async def _catch_up(self, opened: OpenStore) -> None:
         """Add events from the journals that the store lacks."""
         journals = self._journals
-        if journals is not None:
-            # Removed before the journals are read: markers left meanwhile count the next time.
-            self._markers.heed()
-            found = await asyncio.to_thread(lambda: [Note(user, one) for user, one in journals()])
-            await self._add_all(opened, found)
-            self._missed = False
+        if journals is None:
+            return
+
+        # Removed before the journals are read: markers left meanwhile count the next time.
+        self._markers.heed()
+        notes = await asyncio.to_thread(lambda: [Note(user, statement) for user, statement in journals()])
+        await self._add_all(opened, notes)
+        self._missed = False
 
     # --- opening ---
 
     async def _open(self) -> None:
         """Try to open the store; sets `opened` or `trouble`."""
-        broken, self._broken = self._broken, None
+        broken = self._broken
+        self._broken = None
         if broken is not None:
             with suppress(Exception):
-                await self._worker.run(lambda: self._opening.close(broken, missed=True))
+                await self._worker.run(lambda: self._lifecycle.close(broken, missed=True))
+
         try:
-            await self._worker.run(self._opening.look)
+            await self._worker.run(self._lifecycle.look)
             floor = await noise_floor(self._embedder)
-            opened = await self._worker.run(lambda: self._opening.open(floor, suspect=self._suspect))
+            opened = await self._worker.run(lambda: self._lifecycle.open(floor, suspect=self._suspect))
+        except MemoryUnavailable as error:
+            self._failed_to_open(str(error))
         except Exception as error:
-            self.trouble = (
-                str(error)
-                if isinstance(error, MemoryUnavailable)
-                else f"Memory can't be opened ({type(error).__name__}: {error}); turns continue without it."
+            self._failed_to_open(
+                f"Memory can't be opened ({type(error).__name__}: {error}); turns continue without it."
             )
-            self._retry_at = self._clock.monotonic() + RETRY
         else:
-            self.opened, self.trouble, self._suspect = opened, "", False
-            self._missed = self._missed or opened.lacking
+            self.opened = opened
+            self.trouble = ""
             self.news = opened.news or self.news
+            self._suspect = False
+            self._missed = self._missed or opened.lacking
             self._retry_at = 0.0
             self.aside(self._reindex)
         finally:
             self._tried.set()
 
+    def _failed_to_open(self, trouble: str) -> None:
+        self.trouble = trouble
+        self._retry_at = self._clock.monotonic() + RETRY
+
     # --- in the background ---
 
     async def _reindex(self, opened: OpenStore) -> None:
-        """Embed again the statements of another embedder's statement_sets, and remove those statement_sets."""
+        """Embed again the statements of another embedder's sets, and remove those sets."""
         for statement_set in await self._worker.run(opened.writer.foreign):
             statements = await self._worker.run(partial(opened.writer.texts, statement_set))
             for start in range(0, len(statements), _REINDEX):
                 part = statements[start : start + _REINDEX]
-                vectors = await self._embedder.embed([one.text for one in part])
+                vectors = await self._embedder.embed([statement.text for statement in part])
                 await self._worker.run(partial(opened.writer.carry, part, vectors))
+
             await self._worker.run(partial(opened.writer.drop, statement_set))
 
 

@@ -258,42 +258,50 @@ def stem(word: str) -> str:
     """A word without its English ending, at least three letters long."""
     if not word.isalpha() or len(word) < 4:
         return word
+
     for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            if ending in ("ies", "ied"):
-                return word[: -len(ending)] + "y"
-            if ending == "s" and word.endswith("ss"):
-                return word
-            root = word[: -len(ending)]
-            if (
-                ending in ("ing", "ed", "ings")
-                and len(root) > 3
-                and root[-1] == root[-2]
-                and root[-1] not in "ls"
-            ):
-                root = root[:-1]
-            return root.removesuffix("e") if len(root) > 3 else root
+        root = word.removesuffix(ending)
+        if root != word and len(root) >= 3:
+            return _without_ending(word, root, ending)
     return word.removesuffix("e") if len(word) > 4 else word
+
+
+def _without_ending(word: str, root: str, ending: str) -> str:
+    """The stem of a word that has this ending. `root`: what is before it."""
+    if ending in ("ies", "ied"):
+        return f"{root}y"
+    if ending == "s" and word.endswith("ss"):
+        return word
+
+    # "planned" comes from "plan", and "called" from "call".
+    is_doubled = len(root) > 3 and root[-1] == root[-2] and root[-1] not in "ls"
+    if is_doubled and ending in ("ing", "ed", "ings"):
+        root = root[:-1]
+    return root.removesuffix("e") if len(root) > 3 else root
 
 
 def terms(text: str) -> list[str]:
     """The stems of the words that carry meaning, in order, with repetitions; identifiers whole and in parts."""
-    found: list[str] = []
+    stems: list[str] = []
     for word in _WORD.findall(text.casefold()):
         plain = word.replace("’", "'").removesuffix("'s")
         if plain in STOP:
             continue
+
         parts = [part for part in _PART.split(plain) if part]
         if len(parts) > 1:
-            found.append(plain)
-        found.extend(stem(part) for part in parts if part not in STOP and (len(part) > 1 or part.isdigit()))
-    return found
+            stems.append(plain)
+        for part in parts:
+            is_short = len(part) == 1 and not part.isdigit()
+            if part not in STOP and not is_short:
+                stems.append(stem(part))
+    return stems
 
 
 def subject_of(text: str) -> str:
     """The first words of a statement that say what it is about."""
-    told = [word for word in _WORD.findall(text) if word.casefold().replace("’", "'") not in _UNTELLING]
-    return " ".join(told[:_SUBJECT])
+    words = [word for word in _WORD.findall(text) if word.casefold().replace("’", "'") not in _UNTELLING]
+    return " ".join(words[:_SUBJECT])
 
 
 _UNTELLING: Final = STOP | frozenset(

@@ -35,7 +35,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
 
-        def finish(result: Result | None, error: BaseException | None) -> None:
+        def finish(result: Result | None, error: Exception | None) -> None:
             self._undone -= 1
             if done.cancelled():
                 return
@@ -45,15 +45,15 @@ class Worker:
                 done.set_result(result)  # type: ignore[arg-type]  # None only where Result is None
 
         def job() -> None:
-            result, failure = None, None
+            result: Result | None = None
+            failure: Exception | None = None
             try:
                 result = call()
+            except Exception as error:
+                failure = error
             except BaseException as error:  # a panic of a native library is not an Exception
-                failure = (
-                    error
-                    if isinstance(error, Exception)
-                    else RuntimeError(f"{type(error).__name__}: {error}")
-                )
+                failure = RuntimeError(f"{type(error).__name__}: {error}")
+
             try:
                 loop.call_soon_threadsafe(finish, result, failure)
             except RuntimeError:  # the loop is closed: nothing waits

@@ -19,6 +19,9 @@ _FAR: Final = 0.3
 
 Vectors = Sequence[Sequence[float]]
 
+_Pending = dict[str, tuple[Statement, Sequence[float]]]
+"""Statements that are about to be written, with their vectors, by id."""
+
 
 class MemoryWriter:
     """Writes the statements of one embedder to a store."""
@@ -32,9 +35,13 @@ class MemoryWriter:
         return StatementSet(scope, self._embedder)
 
     def statement_sets(self, user: str) -> list[StatementSet]:
-        """All statement_sets of a user."""
-        found = self._store.statement_sets()
-        return [one for one in found if one.scope.user == user and one.embedder == self._embedder]
+        """All sets of a user."""
+        every = self._store.statement_sets()
+        return [
+            statement_set
+            for statement_set in every
+            if statement_set.scope.user == user and statement_set.embedder == self._embedder
+        ]
 
     def add(self, statements: Sequence[Statement], vectors: Vectors) -> None:
         """Store statements, oldest first. Those that may replace or contradict others are compared with them.
@@ -42,44 +49,48 @@ class MemoryWriter:
         Statements that are already stored stay unchanged: their marks may contain more by now.
         """
         stored = self.stored(statements)
-        pending: dict[str, tuple[Statement, Sequence[float]]] = {}
+        pending: _Pending = {}
         for statement, vector in zip(statements, vectors, strict=True):
-            if statement.id not in stored:
-                asked = self._replacing(statement, pending) if statement.replaces else statement
-                settled = self._settled(asked, vector, pending) if _revises(asked) else asked
-                pending[statement.id] = (settled, vector)
+            if statement.id in stored:
+                continue
+            marked = self._replacing(statement, pending) if statement.replaces else statement
+            if _revises(marked):
+                marked = self._settled(marked, vector, pending)
+            pending[statement.id] = (marked, vector)
         self._put(list(pending.values()))
 
     def stored(self, statements: Sequence[Statement]) -> set[str]:
         """The ids of those that are already stored."""
         by_scope: dict[MemoryScope, list[str]] = {}
-        for one in statements:
-            by_scope.setdefault(one.scope, []).append(one.id)
-        return {
-            hit.statement.id
-            for scope, ids in by_scope.items()
-            for hit in self._store.get(self.statement_set(scope), ids)
-        }
+        for statement in statements:
+            by_scope.setdefault(statement.scope, []).append(statement.id)
+
+        stored: set[str] = set()
+        for scope, ids in by_scope.items():
+            stored |= {hit.statement.id for hit in self._store.get(self.statement_set(scope), ids)}
+        return stored
 
     def rewrite(self, user: str, identity: str, text: str, vector: Sequence[float]) -> None:
         """Change a statement's text as if it had always read so, and compare it with the others again.
 
         A statement that replaced it because an agent said so is written again, and replaces it again.
         """
-        stored = {
-            hit.statement.id: hit
-            for statement_set in self.statement_sets(user)
-            for hit in self._store.all(statement_set)
-        }
+        hits: dict[str, StoredHit] = {}
+        for statement_set in self.statement_sets(user):
+            hits |= {hit.statement.id: hit for hit in self._store.all(statement_set)}
+
+        # It, what replaced it, what replaced that, and so on.
         again = {identity}
-        while more := {key for key in stored.keys() - again if _named(stored[key].statement, again)}:
+        while more := {key for key in hits.keys() - again if _named(hits[key].statement, again)}:
             again |= more
-        removed = [stored[key].statement for key in again if key in stored]
+        removed = [hits[key].statement for key in again if key in hits]
         self.remove(user, removed)
 
-        fresh = [_unmarked(one, text if one.id == identity else one.text) for one in removed]
-        fresh.sort(key=lambda one: (one.at, one.id))
-        self.add(fresh, [vector if one.id == identity else stored[one.id].vector for one in fresh])
+        texts = {statement.id: statement.text for statement in removed} | {identity: text}
+        vectors = {statement.id: hits[statement.id].vector for statement in removed} | {identity: vector}
+        fresh = [_unmarked(statement, texts[statement.id]) for statement in removed]
+        fresh.sort(key=lambda statement: (statement.at, statement.id))
+        self.add(fresh, [vectors[statement.id] for statement in fresh])
 
     def find(self, user: str, identity: str) -> tuple[StatementSet, StoredHit] | None:
         """A statement of the user by its id."""
@@ -90,34 +101,36 @@ class MemoryWriter:
 
     def with_ids(self, user: str, ids: Iterable[str]) -> list[Statement]:
         """The user's statements with these ids."""
-        found = [self.find(user, identity) for identity in dict.fromkeys(ids)]
-        return [one[1].statement for one in found if one is not None]
+        places = [self.find(user, identity) for identity in dict.fromkeys(ids)]
+        return [place[1].statement for place in places if place is not None]
 
     def of_sessions(self, user: str, sessions: Sequence[str]) -> list[Statement]:
         """The statements that came from these sessions."""
-        return [one for one in self.everything(user) if one.session in sessions]
+        return [statement for statement in self.everything(user) if statement.session in sessions]
 
     def everything(self, user: str) -> list[Statement]:
         """All statements of a user."""
         return [
-            one
+            statement
             for statement_set in self.statement_sets(user)
-            for one in self._store.statements(statement_set)
+            for statement in self._store.statements(statement_set)
         ]
 
     def remove(self, user: str, statements: Sequence[Statement]) -> None:
         """Delete statements, and remove all marks that refer to them from others, so that no byte of them is left."""
-        gone = {one.id for one in statements}
+        gone = {statement.id for statement in statements}
         touched: list[StatementSet] = []
         for statement_set in self.statement_sets(user):
-            here = [one.id for one in statements if one.scope == statement_set.scope]
+            here = [statement.id for statement in statements if statement.scope == statement_set.scope]
             if here:
                 self._store.delete(statement_set, here)
-            left = [_without(hit, gone) for hit in self._store.all(statement_set)]
-            changed = [hit for hit in left if hit is not None]
+
+            unmarked = [_without(hit, gone) for hit in self._store.all(statement_set)]
+            changed = [hit for hit in unmarked if hit is not None]
             self._put([(hit.statement, hit.vector) for hit in changed])
             if here or changed:
                 touched.append(statement_set)
+
         if touched:
             self._store.purge(touched)
 
@@ -131,7 +144,8 @@ class MemoryWriter:
 
     def foreign(self) -> list[StatementSet]:
         """Sets with another embedder's vectors, to be embedded again."""
-        return [one for one in self._store.statement_sets() if one.embedder != self._embedder]
+        every = self._store.statement_sets()
+        return [statement_set for statement_set in every if statement_set.embedder != self._embedder]
 
     def texts(self, statement_set: StatementSet) -> list[Statement]:
         """Everything in a statement set."""
@@ -145,51 +159,62 @@ class MemoryWriter:
         """Remove a whole statement set."""
         self._store.drop(statement_set)
 
-    def _put(self, given: Sequence[tuple[Statement, Sequence[float]]]) -> None:
+    def _put(self, rows: Iterable[tuple[Statement, Sequence[float]]]) -> None:
+        """Write statements with their vectors, each to the set of its scope."""
         by_scope: dict[MemoryScope, list[tuple[Statement, Sequence[float]]]] = {}
-        for one in given:
-            by_scope.setdefault(one[0].scope, []).append(one)
-        for scope, several in by_scope.items():
-            statements = [statement for statement, _ in several]
-            self._store.put(self.statement_set(scope), statements, [vector for _, vector in several])
+        for statement, vector in rows:
+            by_scope.setdefault(statement.scope, []).append((statement, vector))
 
-    def _settled(
-        self,
-        statement: Statement,
-        vector: Sequence[float],
-        pending: dict[str, tuple[Statement, Sequence[float]]],
-    ) -> Statement:
+        for scope, in_scope in by_scope.items():
+            statements = [statement for statement, _ in in_scope]
+            vectors = [vector for _, vector in in_scope]
+            self._store.put(self.statement_set(scope), statements, vectors)
+
+    def _settled(self, statement: Statement, vector: Sequence[float], pending: _Pending) -> Statement:
         """Mark, in `pending`, what the statement replaces or contradicts. Return the statement with its own marks."""
         scopes = {statement.scope, MemoryScope(statement.scope.user, "person")}
-        others = [(one, dot(vector, its)) for one, its in pending.values() if one.scope in scopes]
-        for scope in sorted(scopes, key=lambda one: one.key):
-            hits = self._store.nearest(self.statement_set(scope), [vector], _REVISED)[0]
-            others.extend((hit.statement, hit.similarity) for hit in hits if hit.statement.id not in pending)
+        others = [
+            (other, dot(vector, its_vector))
+            for other, its_vector in pending.values()
+            if other.scope in scopes
+        ]
+        for scope in sorted(scopes, key=lambda scope: scope.key):
+            (hits,) = self._store.nearest(self.statement_set(scope), [vector], _REVISED)
+            others += [(hit.statement, hit.similarity) for hit in hits if hit.statement.id not in pending]
+
         for other, near in others:
             statement, changed = settle(statement, other, near)
             if changed is not None:
                 self._mark(changed, pending)
         return statement
 
-    def _replacing(
-        self, statement: Statement, pending: dict[str, tuple[Statement, Sequence[float]]]
-    ) -> Statement:
+    def _replacing(self, statement: Statement, pending: _Pending) -> Statement:
         """Mark the statements that this one replaces according to an agent. Untrusted ones replace no trusted ones."""
-        done: list[str] = []
+        replaced: list[str] = []
         for identity in statement.replaces:
-            held = pending.get(identity)
-            found = self.find(statement.scope.user, identity)
-            other = held[0] if held else found[1].statement if found else None
-            if other is None or other.replaced_by or (statement.untrusted and not other.untrusted):
+            other = self._known(statement.scope.user, identity, pending)
+            if other is None or other.replaced_by:
                 continue
-            self._mark(replace(other, replaced_by=statement.id), pending)
-            done.append(identity)
-        return replace(statement, replaces=tuple(done))
+            is_less_trusted = bool(statement.untrusted) and not other.untrusted
+            if is_less_trusted:
+                continue
 
-    def _mark(self, changed: Statement, pending: dict[str, tuple[Statement, Sequence[float]]]) -> None:
+            self._mark(replace(other, replaced_by=statement.id), pending)
+            replaced.append(identity)
+        return replace(statement, replaces=tuple(replaced))
+
+    def _known(self, user: str, identity: str, pending: _Pending) -> Statement | None:
+        """A pending or stored statement."""
+        if identity in pending:
+            return pending[identity][0]
+        place = self.find(user, identity)
+        return None if place is None else place[1].statement
+
+    def _mark(self, changed: Statement, pending: _Pending) -> None:
         """Keep a stored or pending statement's new marks."""
         if changed.id in pending:
-            pending[changed.id] = (changed, pending[changed.id][1])
+            _, vector = pending[changed.id]
+            pending[changed.id] = (changed, vector)
             return
         for hit in self._store.get(self.statement_set(changed.scope), [changed.id]):
             pending[changed.id] = (changed, hit.vector)
@@ -197,21 +222,25 @@ class MemoryWriter:
 
 def settle(statement: Statement, other: Statement, near: float) -> tuple[Statement, Statement | None]:
     """The new statement and the changed other one (None: unchanged), each with its marks; `near`: their cosine."""
-    if (near < _FAR and slot(statement.text) is None) or not comparable(statement, other):
+    may_be_about_one_thing = near >= _FAR or slot(statement.text) is not None
+    if not may_be_about_one_thing or not comparable(statement, other):
         return statement, None
-    late = (statement.at, statement.id) >= (other.at, other.id)
-    newer, older = (statement, other) if late else (other, statement)
-    said = relation(newer, older, near)
-    if said == "none":
-        return statement, None
-    if said == "contradicts":
-        changed = replace(other, contradicts=_with(other.contradicts, statement.id))
-        return replace(statement, contradicts=_with(statement.contradicts, other.id)), changed
-    if late:
-        changed = replace(other, replaced_by=statement.id)
-        return replace(statement, replaces=_with(statement.replaces, other.id)), changed
-    changed = replace(other, replaces=_with(other.replaces, statement.id))
-    return replace(statement, replaced_by=other.id), changed
+
+    # A rebuild brings statements in another order than that in which they were made.
+    is_later = (statement.at, statement.id) >= (other.at, other.id)
+    newer, older = (statement, other) if is_later else (other, statement)
+    match relation(newer, older, near):
+        case "none":
+            return statement, None
+        case "contradicts":
+            changed = replace(other, contradicts=_with(other.contradicts, statement.id))
+            return replace(statement, contradicts=_with(statement.contradicts, other.id)), changed
+        case "replaces" if is_later:
+            changed = replace(other, replaced_by=statement.id)
+            return replace(statement, replaces=_with(statement.replaces, other.id)), changed
+        case "replaces":
+            changed = replace(other, replaces=_with(other.replaces, statement.id))
+            return replace(statement, replaced_by=other.id), changed
 
 
 def _revises(statement: Statement) -> bool:
@@ -228,8 +257,8 @@ def _named(statement: Statement, ids: set[str]) -> bool:
 
 def _unmarked(statement: Statement, text: str) -> Statement:
     """The statement with this text and only the marks that don't come from comparing texts."""
-    given = statement.replaces if statement.origin == "remembered" else ()
-    return replace(statement, text=text, replaces=given, replaced_by="", contradicts=())
+    by_an_agent = statement.replaces if statement.origin == "remembered" else ()
+    return replace(statement, text=text, replaces=by_an_agent, replaced_by="", contradicts=())
 
 
 def _with(ids: tuple[str, ...], identity: str) -> tuple[str, ...]:
@@ -238,13 +267,16 @@ def _with(ids: tuple[str, ...], identity: str) -> tuple[str, ...]:
 
 def _without(hit: StoredHit, gone: set[str]) -> StoredHit | None:
     """The statement without its marks for removed statements; None if it had none."""
-    one = hit.statement
-    if one.replaced_by not in gone and gone.isdisjoint((*one.replaces, *one.contradicts)):
+    statement = hit.statement
+    marks = {statement.replaced_by, *statement.replaces, *statement.contradicts}
+    if gone.isdisjoint(marks):
         return None
+
+    replaced_by = "" if statement.replaced_by in gone else statement.replaced_by
     changed = replace(
-        one,
-        replaced_by="" if one.replaced_by in gone else one.replaced_by,
-        replaces=tuple(other for other in one.replaces if other not in gone),
-        contradicts=tuple(other for other in one.contradicts if other not in gone),
+        statement,
+        replaced_by=replaced_by,
+        replaces=tuple(other for other in statement.replaces if other not in gone),
+        contradicts=tuple(other for other in statement.contradicts if other not in gone),
     )
     return StoredHit(changed, hit.vector)
