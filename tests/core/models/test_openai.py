@@ -50,7 +50,7 @@ def model(
         clock=clock or VirtualClock(),
         rng=random.Random(7),
         timeouts=Timeouts(connect=5, first=silence, between=silence, ending=silence),
-        retries=Retries(**retries),
+        retries=Retries(**retries),  # type: ignore[arg-type]
     )
 
 
