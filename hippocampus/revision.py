@@ -141,7 +141,7 @@ def relation(new: Statement, old: Statement, near: float) -> Relation:
 
 
 def _says(new: Statement, old: Statement, near: float) -> Relation:
-    """The relation by what the texts say, whoever said it."""
+    """The relation by what the texts say, no matter who said it."""
     apart = difference(new.text, old.text)
     if new.withdraws and not old.withdraws and apart.overlap > 0.5:
         return "replaces"

@@ -383,7 +383,8 @@ class Invoker:
             if self._instances.running.get(key) is running:
                 await self._instances.drop(key)
 
-            message = f"{reason} It is started again at the next call." if reason else str(error)
+            again = "It is started again at the next call."
+            message = f"{reason} {again}" if reason else str(error)
             raise ModuleLost(Scrub(running.instance.secrets).text(message)) from error
 
     def _invocation(self, call: FunctionCall) -> Invocation:
