@@ -249,11 +249,19 @@ NAMED_CHANGES: Final = 8
 
 def made_aside(paths: Sequence[str]) -> str:
     """Behind a result of an agent that may only read, whose call changed files in its throw-away layer."""
-    named = ", ".join(path(each) for each in paths[:NAMED_CHANGES])
-    more = " and others" if len(paths) > NAMED_CHANGES else ""
     return note(
-        f"You may only read: these changes were made in a copy of yours and will not be kept: {named}{more}"
+        f"You may only read: these changes were made in a copy of yours and will not be kept: {_changes(paths)}"
     )
+
+
+def left_aside(paths: Sequence[str]) -> str:
+    """Behind the reply of a child that may only read, whose calls changed files in its throw-away layer."""
+    return note(f"It may only read: these changes were made in a copy and are not kept: {_changes(paths)}")
+
+
+def _changes(paths: Sequence[str]) -> str:
+    named = ", ".join(path(each) for each in paths[:NAMED_CHANGES])
+    return f"{named} and others" if len(paths) > NAMED_CHANGES else named
 
 
 def started_afresh(module: str) -> str:

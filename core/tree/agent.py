@@ -7,6 +7,7 @@ dialogues are data, not suspended coroutines.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -232,6 +233,8 @@ class Agent:
     """Its dialogues with remote agents, by name."""
     directory: str = ""
     """The directory in which its last call left it."""
+    aside: list[str] = field(default_factory=list)
+    """If it may only read: the files that its work has changed in its throw-away layer so far."""
     usage: Usage = field(default_factory=Usage)
     """The tokens that its model calls took."""
     plan: PlanRun | None = None
@@ -240,6 +243,10 @@ class Agent:
     """The message that the root has a plan for, instead of turns of its own."""
     answer: Deliver | None = None
     """What it returns to its caller once the actions that it wrote beside its answer are done."""
+
+    def change_aside(self, paths: Iterable[str]) -> None:
+        """Note that its work, or that of a step's agent, changed files in a throw-away layer."""
+        self.aside += [path for path in paths if path not in self.aside]
 
     @property
     def interrupted(self) -> bool:

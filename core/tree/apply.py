@@ -582,6 +582,9 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         caller = tree.agents[agent.caller]
         _return(tree, agent, caller, record, reply.bound or reply.status, blocks)
 
+    # Its throw-away layer ends with its work.
+    agent.aside = []
+
 
 _REST: Final[Mapping[str, Rest]] = {
     "ok": "done",
@@ -737,7 +740,7 @@ def _return(
     reply = Incoming(
         record.n, "child", child.path, record.body, mentions(record.body, child.table),
         child=child.path, status=status, labels=origin.by(child), blocks=blocks,
-        asks=isinstance(record.content, Reply) and record.content.asks, unnamed=unnamed,
+        asks=isinstance(record.content, Reply) and record.content.asks, unnamed=unnamed, aside=tuple(child.aside),
     )  # fmt: skip
 
     calls = (pending for pending in caller.actions if pending.call and pending.child == child.path)
@@ -749,6 +752,7 @@ def _return(
         if reply.asks and plan_fold.asked(tree, caller, waiting, record, reply):
             return
         caller.actions.remove(waiting)
+        caller.change_aside(reply.aside)
         plan_fold.returned(tree, caller, waiting, record, reply)
         return
     if waiting is None:
@@ -961,6 +965,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     if pending is None:
         return
 
+    agent.change_aside(result.aside)
     _expect_outcome_of(tree, pending, record, result)
     call_cache.cache(tree, pending, record, result)
     if is_gated(pending.spec):

@@ -608,7 +608,7 @@ def end(tree: Tree, plan: Agent, record: Record, reply: Reply) -> str | None:
 def message_of(plan: Agent) -> str:
     """What a plan that ended on its own reports to a person who asked for it; empty if it did not."""
     run = plan.plan
-    return "" if run is None or run.ending is None else answer_of(run, run.ending)
+    return "" if run is None or run.ending is None else answer_of(run, run.ending, plan.aside)
 
 
 def conclusion(plan: Agent, run: PlanRun) -> tuple[Reply, str]:

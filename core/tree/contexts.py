@@ -247,6 +247,8 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
 
     label = labels.message_label(source, described.about)
     after = f"\n{labels.unnamed(message.unnamed)}" if message.unnamed else ""
+    if message.aside:
+        after = f"{after}\n{labels.left_aside(message.aside)}"
     if message.asks:
         label = labels.question_label(message.child, variable, described.about)
         after = f"{after}\n{labels.how_to_answer(message.child)}"

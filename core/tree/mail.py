@@ -40,6 +40,8 @@ class Incoming:
     """Its fenced blocks, if they are known."""
     unnamed: tuple[str, ...] = ()
     """Names in the text that are meant as variables and are none."""
+    aside: tuple[str, ...] = ()
+    """Files that its author changed in a throw-away layer only."""
     file: str = ""
     """The name of an uploaded file."""
     client: int = 0

@@ -7,7 +7,7 @@ stay in the report to a caller (`core.tree.plan_report`), in the page and in `--
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,6 +48,7 @@ class _Words:
     stopped: str
     missing: str
     instead: str
+    aside: str
     whole: str
 
 
@@ -62,6 +63,7 @@ _ENGLISH: Final = _Words(
     "Stopped.",
     "What is missing:",
     "Done in another way than it was planned:",
+    "Changed in a copy only, and not kept:",
     "the whole",
 )
 _GERMAN: Final = _Words(
@@ -75,6 +77,7 @@ _GERMAN: Final = _Words(
     "Angehalten.",
     "Was fehlt:",
     "Anders getan als geplant:",
+    "Nur in einer Kopie geändert und nicht aufbewahrt:",
     "das Ganze",
 )
 _CHINESE: Final = _Words(
@@ -88,6 +91,7 @@ _CHINESE: Final = _Words(
     "已停止。",
     "缺少的部分：",
     "实际做法与计划不同：",
+    "只在副本中更改，没有保留：",
     "全部",
 )
 
@@ -104,8 +108,11 @@ _ENGLISH_WORDS: Final = re.compile(
 )
 
 
-def answer_of(run: PlanRun, ending: Ending) -> str:
-    """The answer: what was found or done, and then only what it lacks."""
+def answer_of(run: PlanRun, ending: Ending, aside: Sequence[str] = ()) -> str:
+    """The answer: what was found or done, and then only what it lacks.
+
+    `aside`: files that were changed in the throw-away layer of somebody who may only read.
+    """
     machine = run.machine
     if machine is not None and machine.run.way_out is not None:
         return machine.run.way_out.text
@@ -136,6 +143,8 @@ def answer_of(run: PlanRun, ending: Ending) -> str:
             for one, heirs in verdict.replaced.items()
         )
         parts.append("\n".join([words.instead, *rows]))
+    if aside:
+        parts.append("\n".join([words.aside, *(f"- {labels.inline(path, _SUBJECT)}" for path in aside)]))
     return "\n\n".join(parts) or words.reached[verdict.reached]
 
 

@@ -12,6 +12,7 @@ from iact.core.records.record import Record
 from iact.core.session.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Answer
+from tests.endpoint import Request
 from tests.sandbox.calling import need_bubblewrap
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount the layer")
@@ -100,6 +101,45 @@ def test_a_reader_is_told_which_of_its_changes_will_not_be_kept(stage: Stage, ba
     assert [told in text for text in heard] == [False, False, True, False, True]
     assert f"{told}pkg/__init__.py, tests\n" in f"{heard[2]}\n"
     assert f"{told}note.txt\n" in f"{heard[4]}\n"
+
+    # Its caller, who would look for them, is told so behind its reply.
+    caller = endpoint.of("/")[-1].messages[-1][1]
+    left = "It may only read: these changes were made in a copy and are not kept: pkg/__init__.py, tests, note.txt"
+    assert caller.index("It is right.") < caller.index(left)
+    replay(answer.journal, verify=True)
+
+
+_WRITES = (
+    'steps: [{id: note, call: shell.run, params: {command: "echo x > note.txt; echo noted"}}, '
+    "{id: look, agent: viewer, task: Look., after: [note]}]"
+)
+
+
+@pytest.mark.parametrize(
+    ("goal", "told"),
+    [
+        ("Write the note.", "noted\n\nChanged in a copy only, and not kept:\n- note.txt\n- seen.txt"),
+        (
+            "Schreib die Notiz auf.",
+            "noted\n\nNur in einer Kopie geändert und nicht aufbewahrt:\n- note.txt\n- seen.txt",
+        ),
+        ("请写下笔记。", "noted\n\n只在副本中更改，没有保留：\n- note.txt\n- seen.txt"),
+    ],
+)
+def test_the_answer_of_a_reader_s_plan_says_what_was_not_kept(stage: Stage, goal: str, told: str) -> None:
+    """Of its own calls, and of its agents' calls."""
+
+    def script(request: Request) -> str:
+        if request.agent:
+            return "```shell.run\ntouch seen.txt\n```" if request.turn == 0 else "noted"
+        return _WRITES
+
+    product = stage.product(stage.endpoint(script))
+    ran = product.run("run", "--intent", "0", "--mode", "static", "--json", goal)
+    assert ran.status == 0, ran
+    answer = ran.answer()
+    assert answer.reply == told
+    assert not (answer.workspace / "note.txt").exists()
     replay(answer.journal, verify=True)
 
 
