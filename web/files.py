@@ -1,7 +1,7 @@
 """Messages about the files of a session: listing them, what changed when, their content, and downloads.
 
-A file is never served as a page: text is sent as text, a picture is recognised by its first bytes and fetched as a
-download, and everything else is a download.
+A file is never served as a page: text is sent as text; a picture, a sound or a film is recognised by its first bytes and
+fetched as a download; everything else is a download.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from iact.core.records.record import Record
 from iact.core.session.file_browser import FileBrowser, Files, VersionChange
 from iact.core.session.review import counts
 from iact.web.downloads import Content
+from iact.web.media import media_of
 from iact.web.ports import Runtime, Session
 from iact.web.safe_text import shortened, visible
 from iact.web.shared_view import SharedView
@@ -38,12 +39,6 @@ _ROWS, _COLUMNS, _CELL = 500, 50, 500
 _PACKED: Final = 2 << 30
 """Bytes that are packed into one archive."""
 
-_PICTURES: Final[Sequence[tuple[bytes, str]]] = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 _MOUNTED: Final = "/workspace/"
 """Where agents see the workspace."""
 _TABLES: Final = {".csv": ",", ".tsv": "\t"}
@@ -200,9 +195,9 @@ async def show_file(client: FilesClient, message: requests.ShowFile) -> answers.
     if one.type != "file":
         return shown
     start = await asyncio.to_thread(_start, files.browser, one)
-    media = _picture(start)
-    if media:
-        shown["show"], shown["media"] = "image", media
+    medium = media_of(start)
+    if medium is not None:
+        shown["show"], shown["media"] = medium
         return shown
     text = _text(start, whole=len(start) >= one.size)
     if text is None:
@@ -276,13 +271,6 @@ def _start(browser: FileBrowser, one: KeptFile) -> bytes:
         if size >= _SHOWN:
             break
     return b"".join(parts)[:_SHOWN]
-
-
-def _picture(start: bytes) -> str:
-    """The type of a picture format without scripts, by its first bytes; empty if it is none."""
-    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media for mark, media in _PICTURES if start.startswith(mark)), "")
 
 
 def _text(start: bytes, *, whole: bool) -> str | None:

@@ -69,7 +69,7 @@ class _Renderer(RendererHTML):
         return _rule(
             '<span class="embed"><span class="unloaded t">picture, not loaded</span> '
             '<span class="embed-caption">{}</span> <span class="address">{}</span></span>',
-            caption or "image",
+            caption,
             address,
         )
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
+import wave
 import zlib
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
 from playwright.async_api import expect
 
 from iact.core.session.fork import STORE
@@ -176,6 +179,68 @@ def test_files_that_a_reply_names_open_and_pictures_are_shown(tmp_path: Path) ->
             await page.keyboard.press("Escape")
             await page.locator("[data-role=replay-close]").click()
             await expect(panel).to_contain_text("As they are now.")
+
+    run(test)
+
+
+def wav(seconds: float) -> bytes:
+    """A silent recording."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as recording:
+        recording.setnchannels(1)
+        recording.setsampwidth(1)
+        recording.setframerate(8_000)
+        recording.writeframes(b"\x80" * int(8_000 * seconds))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_a_reply_embeds_is_played_shown_or_a_card_of_its_file(tmp_path: Path, width: int) -> None:
+    runtime, session = worked(tmp_path)
+    out = session.journal.parent / "workspace" / "out"
+    (out / "tune.wav").write_bytes(wav(1.5))
+    (out / "film.webm").write_bytes(b"\x1a\x45\xdf\xa3" + b"\0" * 20 + b"webm" + b"\0" * 99)
+    (out / "long.csv").write_text("year,sum\n" + "2024,3\n" * 30)
+    (out / "report.pdf").write_bytes(b"%PDF-1.7\n\0\xff")
+    kept = GitVersions().keep(session.journal.parent / "workspace", session.journal.parent / STORE)
+    session.append("result", function="shell.run", status="ok", version=kept)
+    session.append(
+        "reply", "/", to="user", status="ok",
+        body="![the tune](out/tune.wav)\n\n![the film](out/film.webm)\n\n![the figures](out/long.csv)\n\n"
+        "![the report](out/report.pdf)\n\n![](http://127.0.0.1:1/away.mp3)\n",
+    )  # fmt: skip
+
+    async def test() -> None:
+        async with browsing(runtime) as browser:
+            page = await browser.page("s", width=width, height=900)
+            reply = page.locator(".entry.reply")
+            tune, film, figures, report, away = [reply.locator(".embed").nth(at) for at in range(5)]
+            player = tune.locator("audio")
+            await expect(player).to_be_visible()
+            await expect(player).to_have_attribute("aria-label", "the tune")
+            await expect(player).to_have_js_property("duration", 1.5)
+            await expect(tune.locator(".facts")).to_have_text(re.compile("WAV · 11.8 kB"))
+            await expect(film).to_contain_text("This browser can't play it.")
+            # Of a table its first rows, and how many there are.
+            await expect(figures.locator("tbody tr")).to_have_count(5)
+            await expect(figures).to_contain_text("25 more rows; open the file to see them.")
+            await expect(report.locator(".facts")).to_have_text("PDF · 11 B")
+            for card in (tune, film, figures, report):
+                await expect(card.locator(".unloaded")).to_be_hidden()
+            assert await saved(page, report.get_by_role("button", name="Download").click) == (
+                "report.pdf",
+                b"%PDF-1.7\n\0\xff",
+            )
+            # Nothing of another site is ever fetched.
+            await expect(away).to_contain_text("picture, not loaded")
+            await expect(away.locator("audio, video, img, button")).to_have_count(0)
+            await check(page, "embeds")
+            await page.screenshot(path=tmp_path / "embeds.png", full_page=True)
+
+            await tune.get_by_role("button", name="out/tune.wav").click()
+            dialog = page.get_by_role("dialog", name="out/tune.wav")
+            await expect(dialog.locator("audio")).to_be_visible()
+            await check(page, "a recording")
 
     run(test)
 

@@ -285,7 +285,7 @@ class ChangeList(TypedDict):
 
 
 class FileContent(FileRow):
-    show: Literal["text", "table", "image", "link", "large", "binary"]
+    show: Literal["text", "table", "image", "audio", "video", "link", "large", "binary"]
     text: NotRequired[str]
     left_out: NotRequired[int]
     rows: NotRequired[list[list[str]]]

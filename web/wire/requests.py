@@ -682,8 +682,8 @@ class ShowFile(Message):
     """The content of a file, as it was after record `at` (null: now).
 
     The `ok` has `path`, `kind`, `size`, `n` (the last record that changed it) and `show`: "text" (with `text`, and
-    `left_out` characters of its middle), "table" (with `rows` as well, and how many `more_rows`), "image" (with
-    `media`; fetch it with `file.download`), "link" (with `target`), "large" or "binary".
+    `left_out` characters of its middle), "table" (with `rows` as well, and how many `more_rows`), "image", "audio" or
+    "video" (with `media`; fetch it with `file.download`), "link" (with `target`), "large" or "binary".
     """
 
     path: FilePath

@@ -1,5 +1,5 @@
-// Files of the workspace in the text of agents: a path that was a file when the text was written opens it, and a picture is
-// shown where it is embedded. The server is asked which words are files, for all texts at once.
+// Files of the workspace in the text of agents: a path that was a file when the text was written opens it, and what is embedded
+// is shown where it stands (`embeds.js`). The server is asked which words are files, for all texts at once.
 
 import { el } from "../base/dom.js";
 import { t } from "../base/language.js";
@@ -64,7 +64,7 @@ export class Mentions {
   #put(body, { files, shown }) {
     for (const embed of body.querySelectorAll(".embed")) {
       const path = files[addressOf(embed)];
-      if (path) this.#picture(embed, path, shown);
+      if (path) void this.pictures().then((pictures) => pictures.embeds()).then((embeds) => embeds.file(embed, path, shown, this.#button(path, shown, path)));
     }
     for (const link of body.querySelectorAll(".dead-link")) {
       const path = files[addressOf(link)];
@@ -98,28 +98,6 @@ export class Mentions {
     const button = el("button", { type: "button", className: `file-link${code ? " in-code" : ""}`, title: t("Show the file {path}", { path }) }, label);
     button.addEventListener("click", () => this.open(path, { at }));
     return button;
-  }
-
-  /**
-   * @param {Element} embed
-   * @param {string} path
-   * @param {number|null} at
-   */
-  #picture(embed, path, at) {
-    const caption = embed.querySelector(".embed-caption")?.textContent || path;
-    embed.querySelector(".address")?.replaceWith(this.#button(path, at, path));
-    const near = new IntersectionObserver(async ([seen]) => {
-      if (!seen.isIntersecting) return;
-      near.disconnect();
-      try {
-        const facts = await this.ask("file", { path, at });
-        const picture = facts.show === "image" ? await (await this.pictures()).ofFile(facts, at, caption) : null;
-        if (picture) embed.append(picture);
-      } catch {
-        // The tag names the file, and opens it.
-      }
-    }, { rootMargin: "600px" });
-    near.observe(embed);
   }
 }
 

@@ -1,18 +1,35 @@
-// Pictures in variables and files, shown where they are embedded. Only pictures that the server returns by name, in formats
-// that cannot contain a script, are shown. No address in a text is ever fetched.
+// Pictures, sounds and films in variables and files, as elements. Only what the server returns by name is shown or played, in
+// formats that cannot contain a script. No address in a text is ever fetched.
 
 import { el } from "../base/dom.js";
+import { t } from "../base/language.js";
 
 /** @typedef {import("../agents/inspector.js").Ask} Ask */
 /** Most sessions show no picture, so this is fetched with the first. @typedef {() => Promise<Pictures>} FetchPictures */
+/** @typedef {"img"|"audio"|"video"} Tag */
 
-const MEDIA = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-const LARGEST = 8 << 20;
+/** The elements that show or play a media type. @type {Record<string, Tag>} */
+const TAGS = {
+  "image/png": "img", "image/jpeg": "img", "image/gif": "img", "image/webp": "img",
+  "audio/wav": "audio", "audio/x-wav": "audio", "audio/mpeg": "audio", "audio/mp4": "audio", "audio/aac": "audio", "audio/ogg": "audio", "audio/flac": "audio", "audio/webm": "audio",
+  "video/mp4": "video", "video/webm": "video", "video/ogg": "video", "video/quicktime": "video",
+};
+const LARGEST_PICTURE = 8 << 20;
+const LARGEST_PLAYED = 256 << 20;
+/** What is held of contents that were shown: so many, and so many bytes. */
 const KEPT = 40;
+const KEPT_BYTES = 256 << 20;
+
+/** How a content is shown; null if it can't be. @param {string} media @param {number} size @returns {Tag|null} */
+export function tagOf(media, size) {
+  const tag = TAGS[media.split(";")[0].trim().toLowerCase()] ?? null;
+  return size > (tag === "img" ? LARGEST_PICTURE : LARGEST_PLAYED) ? null : tag;
+}
 
 export class Pictures {
-  /** Object URLs by the digest of their content. @type {Map<string, Promise<string>>} */
+  /** Object URLs by the digest of their content, with its size. @type {Map<string, {address: Promise<string>, size: number}>} */
   #kept = new Map();
+  /** @type {Promise<import("./embeds.js").Embeds>|undefined} */ #embeds;
 
   /**
    * @param {Ask} ask
@@ -23,47 +40,55 @@ export class Pictures {
     this.session = session;
   }
 
+  /** What shows a text's embeds where they stand. */
+  embeds() {
+    return this.#embeds ??= import("./embeds.js").then(({ Embeds }) => new Embeds(this.ask, this));
+  }
+
   /**
-   * The picture in a variable of agent `path`; null if the variable has none that can be shown.
+   * The picture or the player of a variable of agent `path`; null if the variable has nothing that can be shown.
    * @param {string} path
    * @param {{name: string, media: string, size: number, sha256: string}} value
    * @param {string} caption
    * @returns {Promise<HTMLElement|null>}
    */
   async of(path, { name, media, size, sha256 }, caption) {
-    if (!MEDIA.includes(media) || size > LARGEST) return null;
-    return this.#made(sha256, caption, () => this.#fetch("download", { path, name }, media));
+    const tag = tagOf(media, size);
+    return tag && this.#made(tag, sha256, size, caption, () => this.#fetch("download", { path, name }, media));
   }
 
   /**
-   * The picture in a file of the workspace, as it was after record `at`; null if it can't be shown.
+   * The picture or the player of a file of the workspace, as it was after record `at`; null if it can't be shown.
    * @param {{path: string, size: number, media?: string}} file
    * @param {number|null} at
    * @param {string} [caption]
    * @returns {Promise<HTMLElement|null>}
    */
   async ofFile({ path, size, media = "" }, at, caption = path) {
-    if (!MEDIA.includes(media) || size > LARGEST) return null;
+    const tag = tagOf(media, size);
+    if (!tag) return null;
     const fetched = () => this.#fetch("file.download", { path, at }, media);
     // The current file may have changed by the next request.
-    if (at === null) return el("img", { src: await fetched(), alt: caption, className: "picture" });
-    return this.#made(`${this.session()} ${at} ${path}`, caption, fetched);
+    if (at === null) return element(tag, await fetched(), caption);
+    return this.#made(tag, `${this.session()} ${at} ${path}`, size, caption, fetched);
   }
 
   /**
+   * @param {Tag} tag
    * @param {string} key
+   * @param {number} size
    * @param {string} caption
    * @param {() => Promise<string>} fetched
    */
-  async #made(key, caption, fetched) {
-    let address = this.#kept.get(key);
-    if (!address) {
-      address = fetched();
-      this.#kept.set(key, address);
+  async #made(tag, key, size, caption, fetched) {
+    let kept = this.#kept.get(key);
+    if (!kept) {
+      kept = { address: fetched(), size };
+      this.#kept.set(key, kept);
       this.#makeRoom();
     }
     try {
-      return el("img", { src: await address, alt: caption, className: "picture" });
+      return element(tag, await kept.address, caption);
     } catch (error) {
       this.#kept.delete(key);
       throw error;
@@ -71,22 +96,12 @@ export class Pictures {
   }
 
   /**
-   * Put pictures after the embeds in `body`, which is in the dialogue of agent `path`. Without an answer, the embeds stay tags.
+   * Show what `body` embeds, which is in the dialogue of agent `path`. Without an answer, the embeds stay tags.
    * @param {Element} body
    * @param {string} path
    */
   async fill(body, path) {
-    for (const embed of body.querySelectorAll(".embed")) {
-      const name = /^\$([A-Za-z_]\w*)$/.exec(embed.querySelector(".address")?.textContent ?? "")?.[1];
-      if (!name) continue;
-      try {
-        const value = await this.ask("variable", { path, name });
-        const picture = await this.of(path, value, embed.querySelector(".embed-caption")?.textContent ?? name);
-        if (picture) embed.append(picture);
-      } catch {
-        // There is no such variable, or no connection to the server. The tag stays and names it.
-      }
-    }
+    (await this.embeds()).fill(body, path);
   }
 
   /**
@@ -99,13 +114,29 @@ export class Pictures {
     /** @type {import("../state/wire.d.ts").Download} */
     const { href } = await this.ask(type, fields);
     const answer = await fetch(href);
-    return URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type: media }));
+    if (!answer.ok) throw new Error(t("It can't be fetched any more."));
+    return URL.createObjectURL(new Blob([await answer.blob()], { type: media }));
   }
 
   #makeRoom() {
-    const [oldest] = this.#kept;
-    if (this.#kept.size <= KEPT || !oldest) return;
-    this.#kept.delete(oldest[0]);
-    oldest[1].then((address) => URL.revokeObjectURL(address), () => undefined);
+    const bytes = () => [...this.#kept.values()].reduce((sum, { size }) => sum + size, 0);
+    while (this.#kept.size > KEPT || (this.#kept.size > 1 && bytes() > KEPT_BYTES)) {
+      const [[key, { address }]] = this.#kept;
+      this.#kept.delete(key);
+      address.then((one) => URL.revokeObjectURL(one), () => undefined);
+    }
   }
+}
+
+/**
+ * @param {Tag} tag
+ * @param {string} src
+ * @param {string} caption
+ */
+function element(tag, src, caption) {
+  if (tag === "img") return el("img", { src, alt: caption, className: "picture" });
+
+  const player = el(tag, { src, controls: true, preload: "metadata", className: "player", "aria-label": caption });
+  player.addEventListener("error", () => player.replaceWith(el("p", { className: "nothing", role: "alert" }, t("This browser can't play it. Download it to play it elsewhere."))));
+  return player;
 }

@@ -1,4 +1,4 @@
-// One file: its text, picture or table at any version, its changes between two versions, and its download. A file is
+// One file: its text, picture, sound, film or table at any version, its changes between two versions, and its download. A file is
 // never shown as a page: text is inserted as text, and a picture is shown from its bytes, with the type that they begin with.
 
 import { drawn } from "./diff.js";
@@ -136,9 +136,10 @@ export class FileDialog {
    * @returns {Promise<HTMLElement[]>}
    */
   async #parts(shown, at) {
-    if (shown.show === "image") {
-      const picture = await (await this.pictures()).ofFile(shown, at);
-      return [picture ?? el("p", { className: "nothing" }, t("This picture is too large to be shown here; download it to look."))];
+    if (["image", "audio", "video"].includes(shown.show)) {
+      await styled("embeds");
+      const made = await (await this.pictures()).ofFile(shown, at);
+      return [made ?? el("p", { className: "nothing" }, t("This file is too large to be shown here; download it to look."))];
     }
     if (shown.show === "link") return [el("p", {}, t("A link to {target}. Links are not followed.", { target: shown.target ?? "" }))];
     if (shown.show === "binary") return [el("p", { className: "nothing" }, t("Binary file. Download it to view it."))];
@@ -167,7 +168,7 @@ function lined(text) {
 }
 
 /** @param {string[][]} rows */
-function table([head, ...rows]) {
+export function table([head, ...rows]) {
   return el("div", { className: "table" }, el("table", {},
     el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))),
     el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));

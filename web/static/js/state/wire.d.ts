@@ -205,7 +205,7 @@ export interface FileContent {
   kind: "file" | "folder" | "link" | "other";
   size: number;
   n?: number;
-  show: "text" | "table" | "image" | "link" | "large" | "binary";
+  show: "text" | "table" | "image" | "audio" | "video" | "link" | "large" | "binary";
   text?: string;
   left_out?: number;
   rows?: Array<Array<string>>;
