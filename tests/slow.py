@@ -27,6 +27,7 @@ SLOW: Final = (
     # Plans.
     "acceptance/test_stopped_plans.py",
     "acceptance/test_verdicts.py",
+    "web/test_plan_wire.py",
     # Many users.
     "acceptance/test_accounts.py",
     "accounts/test_sign_in.py",

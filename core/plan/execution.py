@@ -140,6 +140,8 @@ class Execution:
         """Those of them about a person's messages, which a mode's own bound does not count."""
         self.superseded: set[str] = set()
         """Steps that count no more: others run in their places, or they were left out."""
+        self.wanted_otherwise: set[str] = set()
+        """Steps of a model that a person wanted otherwise before they began."""
         self.replaced: dict[str, tuple[str, ...]] = {}
         """Of those, the ones that a model replaced, with the steps in their places; none if it left a step out."""
         self.heirs: set[str] = set()
@@ -318,6 +320,8 @@ class Execution:
                 placed.append(replace(node, spawned_by=""))
 
         for one in gone:
+            if wanted and one not in self.given and self.state.nodes[one].state not in TERMINAL:
+                self.wanted_otherwise.add(one)
             if one in heirs:
                 self.note_replaced(one, [heirs[one]], inherits=True)
             elif wanted:

@@ -1048,6 +1048,7 @@ class PlanMachine:
             by_person=run.by_person,
             superseded=run.superseded,
             replaced=run.replaced,
+            wanted_otherwise=run.wanted_otherwise,
             heirs=run.heirs,
             unneeded=run.unneeded,
             effects=run.effects,

@@ -67,6 +67,8 @@ class Ended:
     """Steps that count no more."""
     replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of those, the ones that a model replaced, with the steps in their places; none if it left a step out."""
+    wanted_otherwise: Collection[str] = ()
+    """Steps of a model that a person wanted otherwise before they began, so that nobody asks for them."""
     heirs: Collection[str] = ()
     """Steps whose contracts were inherited by steps in their places."""
     unneeded: Collection[str] = ()
@@ -154,6 +156,8 @@ def _ran_as_written(ended: Ended) -> bool:
     """Whether no step ran in another's place, except under a contract in its own words."""
     nodes = ended.state.nodes
     for one, heirs in ended.replaced.items():
+        if one in ended.wanted_otherwise:
+            continue
         checked = nodes[one].node.contract is not NO_ERROR and one in ended.heirs
         if not heirs or not checked:
             return False

@@ -440,6 +440,8 @@ class Profile(Mode):
         """What went wrong in the workflow before it was corrected."""
         self._assumed_before: tuple[str, ...] = ()
         """What that workflow took for granted, which its results still rest on."""
+        self._corrected: set[str] = set()
+        """The steps of that workflow."""
         self._before_repair: dict[str, JSON] | None = None
         """The facts about that workflow, for programs; None if none was corrected."""
         self._unsupported: Sequence[str] = ()
@@ -517,6 +519,10 @@ class Profile(Mode):
                     self.opened(text, catalogue)
 
     def _take(self, profile: ProfileObject, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
+        if self.profile is not None:
+            self._corrected |= {node.id for node in self.profile.nodes}
+        self._corrected -= {node.id for node in profile.nodes}
+
         self.profile = profile
         components = risk_components(profile, catalogue, self._history)
         self.risk = risk_of(components, self._bounds)
@@ -602,8 +608,9 @@ class Profile(Mode):
     def verify(self, state: PlanState) -> Verification:
         """Judge whether the trace supports a report; a function of the trace alone (PTR, section 2.1)."""
         assert self.profile is not None
-        current = {node.id for node in self.profile.nodes}
-        records = [state.nodes[one] for one in sorted(current) if one in state.nodes]
+        given_up = _given_up(state)
+        current = {one for one in self._standing(state) if one not in given_up}
+        records = [state.nodes[one] for one in sorted(current)]
         failed = [r.node.id for r in records if r.state in ("failed", "skipped", "cancelled")]
         done = [r for r in records if r.state == "executed" and r.validation != "left_out"]
         empty = [r.node.id for r in done if is_empty(r.output)]
@@ -629,6 +636,15 @@ class Profile(Mode):
             "unsound" if trust < self._bounds.trust_below else "degraded" if issues else "sound"
         )
         return Verification(trust, status, tuple(issues), tuple(f"Caveat: {one}." for one in issues), repair)
+
+    def _standing(self, state: PlanState) -> Iterator[str]:
+        """The steps of the workflow as it stands: without those of one that was corrected, or that a person took out or has
+        had tried again, and with those that a person added.
+        """
+        replaced = {node.spawned_by for node in state.plan.nodes.values()}
+        for one, node in state.plan.nodes.items():
+            if node.kind in WORK and one not in self._corrected and one not in replaced:
+                yield one
 
     def at_rest(self, state: PlanState) -> DueThought | None:
         if self._above is not None:
@@ -682,6 +698,12 @@ class Profile(Mode):
     def interjected(self) -> None:
         if self._above is not None:
             self._above.interjected()
+            return
+
+        # What the person asks for is verified and reported again, and what that costs is not the profile's.
+        self._reported = False
+        if self.max_calls is not None:
+            self.max_calls += 1
 
     def question(self, ask: DueThought, it: PlanSituation) -> PlanQuestion:
         issues = "\n".join(f"- {one}" for one in self._all_issues()) or "- none"
@@ -761,6 +783,22 @@ class Profile(Mode):
         return _CITED.sub(
             lambda found: "" if _is_citation(found["ids"], state.nodes) else found[0], text
         ).strip()
+
+
+def _given_up(state: PlanState) -> set[str]:
+    """The steps that a person cancelled, and those that came to nothing only for want of them."""
+    gone = {
+        one
+        for one, record in state.nodes.items()
+        if record.state == "cancelled" and record.cause == "cancelled"
+    }
+    waiting = list(gone)
+    for one in waiting:
+        for later in state.nodes[one].serves:
+            if state.nodes[later].state == "skipped" and later not in gone:
+                gone.add(later)
+                waiting.append(later)
+    return gone
 
 
 def _rounded(named: Iterable[tuple[str, float]]) -> dict[str, float]:

@@ -71,6 +71,7 @@ def runtime(
     policy: str = "",
     clock: Clock | None = None,
     authorities: Authorities | None = None,
+    model: ScriptedModel | None = None,
 ) -> Runtime:
     """As in `fakes`, with a real clock: a plan has timers."""
     it = world or World()
@@ -78,7 +79,7 @@ def runtime(
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return FakeModules(it)
 
-    models = Models({"smart": Thinker(script, answers or {})})
+    models = Models({"smart": model or Thinker(script, answers or {})})
     return Runtime(
         data,
         models,
