@@ -24,7 +24,7 @@ from iact.core.records.skills import SkillFile, SkillOffer
 from iact.core.session.question_text import named_by
 from iact.web.markup import NOTHING, html, in_full, joined
 from iact.web.reasons import impact_words, in_words
-from iact.web.render import NONE, Known, aside, code_block, folded, markdown, output
+from iact.web.render import aside, code_block, folded, output
 from iact.web.safe_text import exact
 
 
@@ -422,14 +422,14 @@ def _found(row: MemorySource) -> Iterator[str]:
 # --- plans --------------------------------------------------------------------------------------
 
 
-def plan_html(plan: Plan, known: Known = NONE) -> Markup:
+def plan_html(plan: Plan) -> Markup:
     """A version of a plan: what it adds, drops and changes, and why."""
     counts = {"added": len(plan.add), "removed": len(plan.drop), "changed": len(plan.rewire)}
     changes = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     if plan.version == 1:
         changes = "1 step" if len(plan.add) == 1 else f"{len(plan.add)} steps"
     head = f"Plan, version {plan.version}: {changes}." if changes else f"Plan, version {plan.version}."
-    why = markdown(plan.reason, known) if plan.reason and plan.version > 1 else NOTHING
+    why = html('<p class="aside t">{}</p>', plan.reason) if plan.reason and plan.version > 1 else NOTHING
     return joined((aside(head), why))
 
 
@@ -502,6 +502,12 @@ _QUESTIONS: Final = {
     "analyze": "how the plan is going",
     "judge": "whether the goal was reached",
     "synthesize": "for a report",
+    "profile": "for a plan with its risks",
+    "repair": "for a corrected plan",
+    "reason": "for the answer",
+    "compact": "for shorter texts",
+    "answer": "what to answer an agent",
+    "word": "what a message asks of the plan",
 }
 
 

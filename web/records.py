@@ -62,7 +62,7 @@ from iact.core.records.dialogue import (
 from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
 from iact.core.records.kinds import Control
-from iact.core.records.parts import Blob
+from iact.core.records.parts import Blob, Reached, Verdict
 from iact.core.records.plans import (
     Ask,
     Draft,
@@ -79,7 +79,7 @@ from iact.core.records.plans import (
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 from iact.core.session.consent import plan_digest, question_digest
-from iact.core.session.ending import STOPPED_BY_USER, Outcome, outcome_of
+from iact.core.session.ending import STOPPED_BY_USER, Outcome, outcome_of, results_in, verdict_on
 from iact.core.session.questions import is_question
 from iact.core.session.text import IsAction, calls, looks_like_action
 from iact.web.audit import (
@@ -274,7 +274,7 @@ def record_html(
         case Settle() as settle:
             return _settled(settle)
         case Plan() as plan:
-            return plan_html(plan, known)
+            return plan_html(plan)
         case Extend() as more:
             return extend_html(more)
         case Node() as node:
@@ -334,12 +334,21 @@ def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> Markup:
     return joined((_reasoning(turn.generation), reply_with_actions(text, is_action, known), note))
 
 
+_ROUTES: Final[Mapping[str, str]] = {
+    "pure": "as written",
+    "guarded": "with its rules",
+    "repair_eligible": "with its rules, and one repair if needed",
+}
+"""How a profiled plan runs, in the words of the page."""
+
+
 def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> Markup:
     """How a plan's profile is judged, or which of its rules applied."""
     match judged:
         case ProfileRisk():
             parts = ", ".join(f"{name} {value:.2f}" for name, value in judged.components.items())
-            text = f"Risk {judged.risk:.2f} ({parts}): the plan runs {judged.route.replace('_', ' ')}."
+            route = _ROUTES.get(judged.route, judged.route)
+            text = f"Risk {judged.risk:.2f} ({parts}): the plan runs {route}."
             return joined((aside(text), _points(judged.rules)))
         case ProfileRule():
             what = {"auto": "an argument", "branch": "a branch", "recovery": "a recovery"}[judged.what]
@@ -373,6 +382,10 @@ _BOUNDS: Final[Mapping[str, str]] = {
 
 
 def _reply(reply: Reply, text: str, known: Known) -> Markup:
+    results = results_in(text) if reply.plan and reply.to != "user" else None
+    if results is not None:
+        return _plan_reply(reply, text, results, known)
+
     words = _BOUNDS.get(reply.bound, "") or _ENDED.get(reply.status, "") or _short_of(reply)
     look = reply.status if reply.status != "ok" else "failed"
     badge = html('<p><span class="badge {} t">{}</span></p>', look, words) if words else NOTHING
@@ -384,6 +397,45 @@ def _reply(reply: Reply, text: str, known: Known) -> Markup:
         return html('{}<p class="t">{}</p>{}', badge, own, markdown(written, known))
     asks = html('<p class="aside t">A question to its caller:</p>') if reply.asks else NOTHING
     return joined((_reasoning(reply.generation), badge, asks, markdown(text, known), _cut_off(reply)))
+
+
+_REACHED: Final[Mapping[Reached, str]] = {
+    "yes": "Its goal is reached.",
+    "partly": "Its goal is reached in part.",
+    "no": "Its goal is not reached.",
+    "unknown": "Whether its goal is reached is not known.",
+}
+
+
+def _plan_reply(reply: Reply, text: str, results: Sequence[tuple[str, str]], known: Known) -> Markup:
+    """How a plan ended, in sentences that the page translates. What its caller was told is written for an agent."""
+    verdict = verdict_on(reply)
+    ended = _REACHED[verdict.reached]
+    if verdict.by == "person" and verdict.reached != "yes":
+        ended = "It was stopped."
+    why = verdict.because if verdict.reached != "yes" else ""
+
+    said = html('<p class="plan-ended"><span class="t">{}</span> <span class="t">{}</span></p>', ended, why)
+    told = folded("What its caller was told", markdown(text, known))
+    rest = joined((_plan_results(results, known), _plan_lacks(verdict)))
+    return html('{}<div class="plan-rest">{}</div>{}', said, rest, told)
+
+
+def _plan_results(results: Sequence[tuple[str, str]], known: Known) -> Markup:
+    """What a plan has found or done, each result under its step if there are several."""
+    if len(results) == 1:
+        return markdown(results[0][1], known)
+    return joined(html("<h4>{}</h4>{}", step, markdown(result, known)) for step, result in results)
+
+
+def _plan_lacks(verdict: Verdict) -> Markup:
+    """What is missing from a plan, and why."""
+    if not verdict.missing:
+        return NOTHING
+    lines = [
+        html('<li>{}: <span class="t">{}</span></li>', step, why) for step, why in verdict.missing.items()
+    ]
+    return html('<p class="t">What is missing:</p><ul>{}</ul>', joined(lines))
 
 
 def _short_of(reply: Reply) -> str:

@@ -11,12 +11,12 @@ from iact.core.plan.verdict import verdict_json
 from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Outcome as VerdictOutcome
 from iact.core.records.parts import Verdict
-from iact.core.tree.plan_report import ending_from
+from iact.core.tree.plan_report import ending_from, results_in
 
 STOPPED_BY_USER: Final = "The user cancelled this work."
 """The whole reply of an agent that a person stopped."""
 
-__all__ = ["Outcome", "outcome_of", "verdict_json", "verdict_on"]
+__all__ = ["Outcome", "outcome_of", "results_in", "verdict_json", "verdict_on"]
 
 Outcome = VerdictOutcome | Literal["failed"]
 """`failed`: there is no answer, because of an error."""

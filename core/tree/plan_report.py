@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -28,6 +29,9 @@ _SHOWN: Final = 4000
 _WHY: Final = 300
 _LEFT_OUT: Final[frozenset[Cause]] = frozenset({"concluded", "cancelled"})
 _JUDGES: Final = frozenset({"reflection", "observer"})
+_RESULT: Final = "Result:\n"
+_RESULT_OF: Final = re.compile(r"(?:\A|\n\n)Result of (\S+):\n")
+_STEPS: Final = "\n\nSteps:\n"
 _SAYS: Final = {
     "concluded": "The plan concluded",
     "partial": "The plan came back partial",
@@ -145,8 +149,9 @@ def report(run: PlanRun, ending: Ending) -> str:
     done = sum(record.state == "executed" for record in work)
     versions = f", {len(run.state.versions)} versions" if len(run.state.versions) > 1 else ""
     head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}. {in_words(ending)}"
-    steps = "\n".join(["Steps:", *(_line(run, record) for record in work)])
-    return "\n\n".join([head, *_results(run, ending), steps, *_lacks(run, ending)])
+    before = "\n\n".join([head, *_results(run, ending)])
+    steps = "\n".join(_line(run, record) for record in work)
+    return "\n\n".join([f"{before}{_STEPS}{steps}", *_lacks(run, ending)])
 
 
 _REACHED: Final[Mapping[Reached, str]] = {
@@ -196,12 +201,30 @@ def _lacks(run: PlanRun, ending: Ending) -> Iterator[str]:
 def _results(run: PlanRun, ending: Ending) -> Iterator[str]:
     """The result: as a model said it, or what the last steps gave."""
     if ending.answer is not None:
-        yield f"Result:\n{as_text(ending.answer)}"
+        yield f"{_RESULT}{as_text(ending.answer)}"
         return
     for record in last_steps(run):
         if record.output is not None:
             text = excerpt(as_text(record.output).rstrip("\n"), _SHOWN, variable_of(record.node.id))
             yield f"Result of {record.node.id}:\n{text}"
+
+
+def results_in(told: str) -> list[tuple[str, str]] | None:
+    """The results in a message that `report` wrote, each with the id of its step; "" for what a model said the result is.
+
+    None if the message is not of its form.
+    """
+    # The steps behind them are one line each, so the last such heading is the report's own.
+    before, heading, _ = told.rpartition(_STEPS)
+    if not heading:
+        return None
+
+    _, _, results = before.partition("\n\n")
+    if results.startswith(_RESULT):
+        return [("", results.removeprefix(_RESULT))]
+
+    _, *parts = _RESULT_OF.split(results)
+    return list(zip(parts[::2], (text.rstrip("\n") for text in parts[1::2]), strict=True))
 
 
 def _line(run: PlanRun, record: NodeRecord) -> str:

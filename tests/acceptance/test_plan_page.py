@@ -41,7 +41,7 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
         page.get_by_role("tab", name="Plan").click()
         pane = page.locator("#inspector-panel")
         expect(pane.locator(".plan-outcome")).to_have_text("It waits for you to start it.")
-        expect(pane.locator(".plan-facts")).to_contain_text("static")
+        expect(pane.locator(".plan-facts")).to_contain_text("Run the plan as written")
 
         pane.get_by_role("button", name="Edit steps").click()
         dialog = page.get_by_role("dialog", name="Edit the plan")

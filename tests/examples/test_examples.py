@@ -286,7 +286,7 @@ def test_what_a_profile_came_to_is_told_beside_its_plan(stage: Stage) -> None:
         page.get_by_role("tab", name="Plan").click()
         facts = page.locator(".plan-facts")
         for told in (
-            "so the plan ran as guarded",
+            "so the plan ran with its rules",
             "Branched by rule",
             "Tried again by rule",
             "the plan was repaired once",

@@ -20,7 +20,7 @@ run = SHARED.run
 
 ROOT: Final = Path(__file__).parents[2]
 _VALUE: Final = re.compile(r"\{\w+\}")
-_ENGLISH: Final = re.compile(
+ENGLISH: Final = re.compile(
     r"\b(the|is|are|of|and|with|which|what|this|that|your|you|nothing|there|it|for)\b", re.I
 )
 """Words that every English sentence has one of, and German has none of."""
@@ -174,7 +174,7 @@ async def english_on(page: Page) -> list[str]:
     german = words.lines("de")
     ours = {key for key, line in german.items() if line != key and re.search("[a-z]{2}", key)}
     left = {text.replace(LABEL, "") for text in texts} - _OF_THE_FAKE
-    return sorted(text for text in left if text in ours or _ENGLISH.search(text))
+    return sorted(text for text in left if text in ours or ENGLISH.search(text))
 
 
 def test_a_german_page_has_no_english_sentence_of_ours() -> None:

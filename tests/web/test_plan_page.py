@@ -172,7 +172,7 @@ def test_a_plan_waits_for_its_person_and_is_edited_and_started() -> None:
             page = await scene.page("s/audit")
             pane = page.locator("#inspector-panel")
             await expect(pane.locator(".plan-outcome")).to_have_text("It waits for you to start it.")
-            await expect(pane.locator("dl.plan-facts")).to_contain_text("reflect, n 4")
+            await expect(pane.locator("dl.plan-facts")).to_contain_text("Check after each stage, every 4")
             await expect(pane.locator("dl.plan-facts")).to_contain_text("Results decide.")
             await expect(pane).to_contain_text("Version 1")
             await expect(pane.locator("svg .step")).to_have_count(3)

@@ -17,6 +17,7 @@ from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
 from iact.core.tree.plan_reasons import told_reason
+from iact.core.tree.plan_report import results_in
 from tests.core.session.fakes import replies
 from tests.core.session.plan_scenes import Answers, runtime
 
@@ -95,6 +96,8 @@ def test_a_reason_of_ours_is_said_in_the_language_of_the_request(tmp_path: Path,
     assert "last-7" not in told
 
 
+ENGLISH: Final = re.compile(r"\b(the|is|it|of|and|with|which|that|you|nothing|for|not|did)\b", re.IGNORECASE)
+
 OUTPUT: Final[Mapping[str, JSON]] = {"type": "object", "required": ["total"]}
 
 
@@ -116,6 +119,46 @@ def test_no_contract_that_fell_is_told_in_english_to_others(contract: Contract, 
     assert "[0-9]" not in told_reason(why, "en")
 
 
+@pytest.mark.parametrize(
+    "why",
+    [
+        "A rule of the plan left it out.",
+        "Left out by the rule: empty(hits).",
+        "The output is empty.",
+        "It took longer than 120 seconds and was stopped.",
+        "shell.run did not complete.",
+        "shell.run was cancelled before it ended.",
+        "shell.run was interrupted; its outcome is unknown.",
+        "shell.run was not carried out: the session was forked here.",
+        "The program stopped while it ran.",
+        "The user cancelled this step.",
+        "A message of the user ended the plan.",
+        "The plan has concluded.",
+        "The user was not asked any more.",
+        "The user did not accept the result.",
+        "The user did not accept the result. They say: 太短了",
+        "Nobody was there to accept the result.",
+        "It asked something that nobody answered.",
+        "It never started; it waited for first.",
+        "What it stands on was lost meanwhile.",
+        "Not needed any more: 够了",
+        "It is skipped.",
+        "It failed.",
+        "The bound on wall_clock was hit.",
+        "The agent did not finish (cancelled): The user cancelled this work.",
+        "shell.run was cancelled before it ended. It had printed: 一",
+        "The results can't be trusted: first gave no result.",
+        "No plan could be had, so nothing was done.",
+        "An internal error ended this plan (KeyError).",
+    ],
+)
+def test_each_reason_of_ours_is_told_in_the_language_of_the_request(why: str) -> None:
+    assert not re.search("[A-Za-z]", told_reason(why, "zh"))
+    german = told_reason(why, "de")
+    assert german != why
+    assert not ENGLISH.search(german)
+
+
 def test_what_a_program_printed_stays_as_it_is() -> None:
     told = told_reason(
         "The exit status is 1, not 0. Its output: cat: zwei.txt: Datei oder Verzeichnis nicht gefunden", "de"
@@ -134,3 +177,22 @@ def test_what_a_program_printed_stays_as_it_is() -> None:
 def test_a_program_that_prints_our_words_is_told_as_it_is(again: int) -> None:
     printed = "It was left out: " * again
     assert told_reason(f"It failed and was left out: {printed}", "en").endswith(f"out: {printed}")
+
+
+@pytest.mark.parametrize(
+    ("told", "results"),
+    [
+        (
+            "The plan concluded: 1 of 1 steps executed.\n\nResult:\nAll.\n\nSteps:\n- a (t.read): executed",
+            [("", "All.")],
+        ),
+        (
+            "Done.\n\nResult of a:\n1\n\nSteps:\nmine\n\nResult of 数:\n2\n\nSteps:\n- a (t.read): executed\n\nMissing:\n- c: no",
+            [("a", "1\n\nSteps:\nmine"), ("数", "2")],
+        ),
+        ("The plan failed: 0 of 1 steps executed.\n\nSteps:\n- a (t.read): failed", []),
+        ("It could not be planned.", None),
+    ],
+)
+def test_the_results_are_found_in_a_report(told: str, results: list[tuple[str, str]] | None) -> None:
+    assert results_in(told) == results

@@ -2,10 +2,11 @@
 // the controls for each step.
 
 import { el, part, setText, styled, visible } from "../base/dom.js";
-import { joined, plural, t } from "../base/language.js";
+import { heard, joined, number, plural, t } from "../base/language.js";
 import { layered, routeOf } from "./layers.js";
 import { cost, tokens } from "../base/format.js";
 import { factsOfPlan, isWork, readPlan, statesOf } from "./plan.js";
+import { kindName, otherName, questionName, wayName } from "./words.js";
 
 /** @typedef {import("./plan.js").Version} Version */
 /** @typedef {import("./plan.js").StepState} StepState */
@@ -93,9 +94,9 @@ export class PlanView {
   #head(facts, { path, live, allowance }) {
     const { ending } = facts;
     const say = facts.awaited ? t("It waits for you to start it.") : ending ? outcome(ending) : "";
-    const rows = [[t("Mode"), [facts.mode, facts.options].filter(Boolean).join(", ")], [t("Chosen because"), facts.chosen],
+    const rows = [[t("Mode"), [wayName(facts.mode), facts.options].filter(Boolean).join(", ")], [t("Chosen because"), heard(facts.chosen)],
       [t("Budget"), allowance ? t("{count} tokens", { count: tokens(allowance) }) : ""],
-      [t("Confidence"), ending && ending.confidence !== null ? String(ending.confidence) : ""], ...facts.profile];
+      [t("Confidence"), ending && ending.confidence !== null ? number(ending.confidence) : ""], ...facts.profile];
     const list = el("dl", { className: "plan-facts" }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
     const buttons = el("div", { className: "plan-actions" });
     const offer = (/** @type {string} */ label, /** @type {() => unknown} */ act, main = false) => {
@@ -107,7 +108,7 @@ export class PlanView {
     if (live && facts.awaited) offer(t("Cancel plan"), () => this.#try("cancel", { path }));
     if (live) offer(t("Save as a template"), () => this.#keep(path));
     const notes = ending?.missing.length || ending?.notes.length ? [el("ul", { className: "plan-notes", "aria-label": t("Missing results, and notes") },
-      ...(ending?.missing ?? []).map(([id, why]) => el("li", {}, `${id}: ${why}`)), ...(ending?.notes ?? []).map((one) => el("li", {}, one)))] : [];
+      ...(ending?.missing ?? []).map(([id, why]) => el("li", {}, `${id}: ${heard(why)}`)), ...(ending?.notes ?? []).map((one) => el("li", {}, heard(one))))] : [];
     return el("div", { className: "plan-head" }, ...(say ? [el("p", { className: `plan-outcome ${ending?.status ?? "waits"}` }, say)] : []), list, ...notes, buttons,
       el("p", { className: "plan-news", role: "alert" }, ""));
   }
@@ -125,9 +126,9 @@ export class PlanView {
       const word = paused ? "paused" : state?.state ?? "pending";
       const button = el("button", { type: "button", disabled: !state, "data-key": `step ${step.id}` }, el("span", { className: "function" }, step.id), " ",
         el("span", { className: `badge ${word}` }, readable(word)),
-        el("span", { className: "facts" }, [step.kind === "person" ? t("you") : readable(step.kind), step.what, (state?.attempt ?? 0) > 1 && t("attempt {attempt}", { attempt: state?.attempt ?? 0 }), state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
+        el("span", { className: "facts" }, [kindName(step.kind), whatOf(step), (state?.attempt ?? 0) > 1 && t("attempt {attempt}", { attempt: state?.attempt ?? 0 }), state?.passed && passed(state.passed)].filter(Boolean).join(" · ")));
       if (state) button.addEventListener("click", () => this.#reveal(state.n));
-      const lines = [...step.given.split("\n"), state?.detail, step.accepted && !state && t("You are asked to accept its result."), waiting(step, state, states, facts, paused), race(step, version, states, facts), ...diagnosis(step, version, states)].filter(Boolean);
+      const lines = [...step.given.split("\n"), heard(state?.detail ?? ""), step.accepted && !state && t("You are asked to accept its result."), waiting(step, state, states, facts, paused), race(step, version, states, facts), ...diagnosis(step, version, states)].filter(Boolean);
       return el("li", {}, button, ...lines.map((line) => el("p", { className: "facts" }, String(line))), ...(live ? this.#controls(path, step, state, facts, paused) : []));
     }));
   }
@@ -272,11 +273,14 @@ class PlanForm {
 
 const ENDED = new Set(["executed", "failed", "cancelled", "skipped"]);
 /** @type {Record<string, string>} */
-const PASSED = { accepted: t("you accepted its result"), "syntactic+accepted": t("its check passed, and you accepted its result"),  semantic: t("its check passed: a model judged it"), left_out: t("left out"), parsed: "" };
+const PASSED = {
+  accepted: t("you accepted its result"), "syntactic+accepted": t("its check passed, and you accepted its result"), syntactic: t("its check passed"),
+  judged: t("its check passed: a model judged it"), "syntactic+judged": t("its check passed: a model judged it"), left_out: t("left out"), parsed: "", no_error: "",
+};
 
 /** @param {string} kind of the rule that a result passed */
 function passed(kind) {
-  return PASSED[kind] ?? t("its check passed: {kind}", { kind: readable(kind) });
+  return PASSED[kind] ?? t("its check passed: {kind}", { kind: otherName(kind) });
 }
 
 /**
@@ -338,7 +342,7 @@ function diagnosis(step, version, states) {
     const output = states.get(one.id)?.output;
     if (one.kind === "micro_planner" && output) {
       const { failure, cause, action: does, confidence, reason } = output;
-      const words = [failure, cause && t("cause: {cause}", { cause }), does && t("decision: {does}", { does: readable(String(does)) }), confidence !== undefined && confidence !== null && t("confidence {confidence}", { confidence }), reason].filter(Boolean);
+      const words = [failure, cause && t("cause: {cause}", { cause }), does && t("decision: {does}", { does: otherName(String(does)) }), confidence !== undefined && confidence !== null && t("confidence {confidence}", { confidence }), reason].filter(Boolean);
       found.push(t("Examined by {id}: {words}", { id: one.id, words: words.join(" · ") || t("no fix") }));
     } else if (isWork(one.kind)) {
       found.push(t("{id} replaces it.", { id: one.id }));
@@ -352,7 +356,7 @@ function outcome({ status, reached, by, shortfall, bound }) {
   const said = { yes: t("It finished: its goal is reached."), partly: t("Its goal is reached in part."), no: t("Its goal is not reached."), unknown: t("Whether its goal is reached is not known.") }[reached];
   const before = { concluded: t("It finished: its goal is reached."), partial: t("It finished, but some steps failed."), failed: t("It failed."), cancelled: t("It was cancelled.") }[status];
   const words = by === "person" && reached !== "yes" ? t("It was stopped.") : (said ?? before ?? readable(status));
-  return [words, shortfall, bound && t("It reached its limit of {bound}.", { bound })].filter(Boolean).join(" ");
+  return [words, heard(shortfall), bound && t("It reached its limit of {bound}.", { bound: otherName(bound) })].filter(Boolean).join(" ");
 }
 
 /**
@@ -367,7 +371,7 @@ function answers(facts, prices, reveal) {
     { model: one.model, prompt_tokens: one.prompt, cached_tokens: one.cached, completion_tokens: one.completion })));
   const spent = priced(facts.answers);
   const rows = facts.answers.map((one) => {
-    const button = el("button", { type: "button", className: "link", "data-key": `answer ${one.n}` }, readable(one.question));
+    const button = el("button", { type: "button", className: "link", "data-key": `answer ${one.n}` }, questionName(one.question));
     button.addEventListener("click", () => reveal(one.n));
     const price = priced([one]);
     return el("li", {}, button, el("span", { className: "facts" }, [one.failed ? t("no answer") : `${one.model} (${one.role})`, t("{count} tokens", { count: tokens(one.prompt + one.completion) }), price].filter(Boolean).join(" · ")));
@@ -404,7 +408,7 @@ function stepper(versions, index, go, reveal) {
   name.addEventListener("click", () => reveal(n));
   const words = versions.length > 1 ? ` ${t("of {last}", { last: versions[versions.length - 1].version })}` : "";
   return el("div", {}, el("div", { className: "steps" }, back, el("span", {}, name, words), on),
-    el("p", { className: "facts plan-reason" }, reason));
+    el("p", { className: "facts plan-reason" }, heard(reason)));
 }
 
 /**
@@ -453,9 +457,9 @@ function drawing(version, states, reveal) {
     const state = states.get(step.id);
     const group = shape("g", { class: `step ${state?.state ?? "pending"} ${step.kind}`, "data-step": step.id, transform: `translate(${x} ${y})` });
     const words = shape("title", {});
-    words.textContent = visible([step.id, readable(state?.state ?? "pending"), step.what, state?.detail].filter(Boolean).join("\n"));
+    words.textContent = visible([step.id, readable(state?.state ?? "pending"), whatOf(step), heard(state?.detail ?? "")].filter(Boolean).join("\n"));
     group.append(words, shape("rect", { width: WIDTH, height: HEIGHT, rx: step.kind === "agent" ? 19 : 6 }), label(step.id, 16, "id"),
-      label(step.what || step.kind, 30, "what"));
+      label(whatOf(step) || kindName(step.kind), 30, "what"));
     if (state) group.addEventListener("click", () => reveal(state.n));
     picture.append(group);
   }
@@ -501,6 +505,11 @@ function shape(name, attributes) {
   const made = document.createElementNS(SPACE, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
   return made;
+}
+
+/** What a step does: words of ours if it is a thought about the plan. @param {Step} step */
+function whatOf(step) {
+  return isWork(step.kind) ? step.what : heard(step.what);
 }
 
 /** @param {string} state */

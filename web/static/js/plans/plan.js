@@ -1,6 +1,7 @@
 // Reads a plan from its records: the steps of each version, and the outcome of each step.
 
-import { t } from "../base/language.js";
+import { number, t } from "../base/language.js";
+import { otherName, wayName } from "./words.js";
 
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /**
@@ -102,7 +103,7 @@ export function factsOfPlan(records) {
     if (record.kind === "spawn" && typeof fields.plan === "object" && fields.plan) {
       const { mode, chosen, options, first } = fields.plan;
       Object.assign(facts, { mode: String(mode ?? ""), chosen: String(chosen ?? ""), awaited: first === true,
-        options: Object.entries(options ?? {}).map(([name, value]) => `${name} ${value}`).join(", ") });
+        options: Object.entries(options ?? {}).map(([name, value]) => `${otherName(name)} ${value}`).join(", ") });
     } else if (record.kind === "plan" || record.kind === "extend") {
       facts.digest = record.digest ?? "";
     } else if (record.kind === "copy" && fields.op === "make") {
@@ -141,15 +142,15 @@ function control(facts, fields) {
  * @returns {[string, string][]}
  */
 function profiled(fields, before) {
-  const parts = (/** @type {any} */ named) => Object.entries(named ?? {}).map(([name, value]) => `${name} ${rounded(value)}`).join(", ");
+  const parts = (/** @type {any} */ named) => Object.entries(named ?? {}).map(([name, value]) => `${otherName(name)} ${rounded(value)}`).join(", ");
   const again = (/** @type {string} */ name) => before.some(([one]) => one === name) ? t("{name} after the repair", { name }) : name;
   if (fields.op === "rule") return [[RULES[fields.what] ?? String(fields.what), `${fields.node}: ${fields.rule}`]];
   /** @type {[string, string][]} */ const rows = fields.op === "risk"
-    ? [[again(t("Risk")), t("{risk}, so the plan ran as {route} ({components})", { risk: rounded(fields.risk), route: String(fields.route).replaceAll("_", " "), components: parts(fields.components) })],
+    ? [[again(t("Risk")), t("{risk}, so the plan ran {route} ({components})", { risk: rounded(fields.risk), route: otherName(String(fields.route)), components: parts(fields.components) })],
       [again(t("Assumed")), list(fields.assumptions).join("; ")], [again(t("Fragile")), list(fields.fragile).join("; ")]]
-    : [[again(t("Trust")), `${rounded(fields.trust)}, ${fields.verification}${fields.repair ? t("; the plan was repaired once") : ""}`],
+    : [[again(t("Trust")), `${rounded(fields.trust)}, ${otherName(String(fields.verification))}${fields.repair ? t("; the plan was repaired once") : ""}`],
       [again(t("Reduced by")), parts(fields.penalties)], [again(t("Problems")), list(fields.issues).join("; ")],
-      [t("Continues as"), String(fields.climbs ?? "")]];
+      [t("Continues as"), wayName(String(fields.climbs ?? ""))]];
   return rows.filter(([, value]) => value);
 }
 
@@ -157,7 +158,7 @@ function profiled(fields, before) {
 const RULES = { auto: t("Filled in by rule"), branch: t("Branched by rule"), recovery: t("Tried again by rule") };
 
 /** @param {any} value */
-const rounded = (value) => String(Math.round(Number(value) * 100) / 100);
+const rounded = (value) => number(Math.round(Number(value) * 100) / 100);
 
 /**
  * The state of each step while a version was the newest.
