@@ -67,6 +67,7 @@ SLOW: Final = (
     "acceptance/test_inspect.py",
     "acceptance/test_mcp_http.py",
     "acceptance/test_responses.py",
+    "acceptance/test_stall.py",
     "docs/test_sessions.py",
     "ext_modules/test_mcp_conformance.py",
     "faces/test_conformance.py",
