@@ -13,6 +13,7 @@ The names needed for embedding are exported here:
 creates a runtime from a user's choices, and `iact.wiring` takes those from the settings.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,20 @@ _HOMES: Final = {
     "Runtime": "iact.core.session.runtime",
     "Session": "iact.core.session.session",
 }
+
+
+class _SecondName:
+    """Refuses what is in a clone's folder by the name `core`: it would be loaded again, as other classes."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """See `importlib.abc.MetaPathFinder.find_spec`."""
+        if name.startswith("core."):
+            raise ImportError(f"{name} is iact.{name}: import it so, or each of its classes is there twice.")
+
+
+if __name__ == "core":
+    sys.meta_path.insert(0, _SecondName)
 
 
 def __getattr__(name: str) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,24 @@ def test_core_exports_what_embedding_needs() -> None:
     assert set(exported) >= EXPORTED
     assert len(exported) == len(set(exported))
     assert all(hasattr(core, name) for name in exported)
+
+
+def in_a_clone(code: str) -> subprocess.CompletedProcess[str]:
+    """Run a script at the top of the repository."""
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_what_is_exported_is_the_same_by_both_names() -> None:
+    done = in_a_clone("import core, iact.core\nassert core.Runtime is iact.core.Runtime")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_rest_of_a_clones_folder_is_refused_by_a_second_name() -> None:
+    done = in_a_clone("from core.ports import ModuleHost")
+    assert done.returncode == 1
+    assert "core.ports is iact.core.ports" in done.stderr
 
 
 def top_level_names() -> set[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from iact.faces.failure import CANCELLED, FAILURES, INVALID, STOPPED, FailureKind
+from iact.faces.failure import CANCELLED, FAILURES, INVALID, NOT_IN_FORM, STOPPED, FailureKind
 
 GUIDES: Final = Path(__file__).parents[1] / "how-to"
 
@@ -54,6 +54,15 @@ FORMS: Final[Mapping[str, FaceForm]] = {
     "editors.md": FaceForm(
         "error -32603, the code in `data`",
         {CANCELLED: "`stopReason: cancelled`", INVALID: "error -32602", STOPPED: "error -32603"},
+    ),
+    "embed.md": FaceForm(
+        "`failure_of(reply)` with this code",
+        {
+            CANCELLED: "a `Reply` with the status `cancelled`",
+            NOT_IN_FORM: "does not occur: no form is asked for",
+            STOPPED: "an `IactError` is raised",
+            INVALID: "a `UsageError` is raised",
+        },
     ),
     "mcp-server.md": FaceForm(
         "`isError`, the code in `structuredContent.error`",

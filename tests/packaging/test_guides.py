@@ -1,6 +1,7 @@
 """The programs in the guides, as somebody new runs them: from the built wheel, with clients from the package index.
 
-Nothing of the repository's own environment takes part, so this needs an index. The model is a script.
+The wheel takes its dependencies from the environment of the tests, as in `test_packaging`; the clients are in an
+environment of their own, which nothing of the repository is in. So this needs an index. The model is a script.
 """
 
 from __future__ import annotations
@@ -8,12 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,15 +21,14 @@ import pytest
 
 from tests.acceptance.product import ROOT
 from tests.endpoint import Endpoint, HttpError, Reply
-from tests.packaging.test_packaging import Built, built
+from tests.packaging.test_packaging import Built, Installed, built, installed
 
-__all__ = ["built"]
+__all__ = ["built", "installed"]
 
 GUIDES: Final = ROOT / "docs" / "how-to"
-EXTRAS: Final = "http,a2a"
 CLIENTS: Final = ("openai", "langchain-openai", "openai-agents", "a2a-sdk", "httpx")
 """What the guides say to install beside iact."""
-PATIENCE: Final = 900.0
+PATIENCE: Final = 540.0
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _INDEX: Final = ("PIP_", "http_proxy", "https_proxy", "no_proxy")
 """Beginnings of the variables that say where packages come from."""
@@ -94,43 +93,40 @@ class Fresh:
     """Two environments far from the repository: one with the wheel, one with the clients."""
 
     place: Path
-    data: Path = field(init=False)
+    iact: Path
+    """The folder of the environment with the wheel."""
 
-    def __post_init__(self) -> None:
-        self.data = self.place / "data"
+    @property
+    def data(self) -> Path:
+        return self.place / "data"
 
-    def python(self, name: str) -> Path:
-        return self.place / name / "bin" / "python"
+    @property
+    def clients(self) -> Path:
+        """The folder of the environment with the clients."""
+        return self.place / "clients"
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_INDEX)}
         return {**kept, "IACT_DATA": str(self.data), "IACT_MEMORY": "off", "IACT_SANDBOX": "off", **more}
 
-    def make(self, name: str, *wanted: str) -> None:
-        """Create an environment, and install packages as a person does."""
-        subprocess.run([sys.executable, "-m", "venv", str(self.place / name)], check=True, timeout=PATIENCE)
-        command = [str(self.python(name)), "-m", "pip", "install", "--quiet", *wanted]
-        done = subprocess.run(
-            command, env=self.environment(), cwd=self.place, capture_output=True, text=True, check=False,
-            timeout=PATIENCE,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-
 
 @pytest.fixture(scope="module")
-def fresh(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
-    made = Fresh(tmp_path_factory.mktemp("fresh"))
-    (made.place / "dist").mkdir()
-    shutil.copy(built.wheel, made.place / "dist")
-    made.make("iact", f"dist/{built.wheel.name}[{EXTRAS}]")
-    made.make("clients", *CLIENTS)
+def fresh(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
+    made = Fresh(tmp_path_factory.mktemp("fresh"), installed.place / "venv")
+    subprocess.run([sys.executable, "-m", "venv", str(made.clients)], check=True, timeout=PATIENCE)
+    command = [str(made.clients / "bin" / "python"), "-m", "pip", "install", "--quiet", *CLIENTS]
+    done = subprocess.run(
+        command, env=made.environment(), cwd=made.place, capture_output=True, text=True, check=False,
+        timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
     return made
 
 
 @contextmanager
 def serving(fresh: Fresh, endpoint: Endpoint) -> Iterator[tuple[str, str]]:
     """`iact serve --faces 0`. Yields the address of the faces, and the key."""
-    command = [str(fresh.place / "iact" / "bin" / "iact"), "serve", "--port", "0", "--faces", "0"]
+    command = [str(fresh.iact / "bin" / "iact"), "serve", "--port", "0", "--faces", "0"]
     environment = fresh.environment(OPENAI_BASE_URL=endpoint.url, IACT_MODEL="scripted")
     with subprocess.Popen(
         command, env=environment, cwd=fresh.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
@@ -159,20 +155,20 @@ def test_a_guides_program_does_what_it_says(fresh: Fresh, name: str) -> None:
                     "AGENT": address,
                     "KEY": key,
                 }
-                done = run(fresh, "clients", program.code(), told)
+                done = run(fresh, fresh.clients, program.code(), told)
         else:
             told = {"OPENAI_BASE_URL": endpoint.url, "IACT_MODEL": "scripted"}
-            done = run(fresh, "iact", program.code(), told)
+            done = run(fresh, fresh.iact, program.code(), told)
     assert done.returncode == program.status, done.stdout + done.stderr
     assert re.fullmatch(program.prints, done.stdout), done.stdout
 
 
-def run(fresh: Fresh, name: str, code: str, told: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def run(fresh: Fresh, environment: Path, code: str, told: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a program in an environment, as a file of its own."""
     file = fresh.place / "program.py"
     file.write_text(code, encoding="utf-8")
     return subprocess.run(
-        [str(fresh.python(name)), str(file)], env=fresh.environment(**told), cwd=fresh.place,
+        [str(environment / "bin" / "python"), str(file)], env=fresh.environment(**told), cwd=fresh.place,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
 
