@@ -110,6 +110,14 @@ class Fresh:
         return {**kept, "IACT_DATA": str(self.data), "IACT_MEMORY": "off", "IACT_SANDBOX": "off", **more}
 
 
+def test_guides_name_the_wheel_that_is_built(built: Built) -> None:
+    named = [guide.name for guide in GUIDES.glob("*.md") if "dist/iact-" in guide.read_text(encoding="utf-8")]
+    assert len(named) > 5
+    for guide in named:
+        text = (GUIDES / guide).read_text(encoding="utf-8")
+        assert {*re.findall(r"dist/(iact-[\w.]+\.whl)", text)} <= {built.wheel.name}, guide
+
+
 @pytest.fixture(scope="module")
 def fresh(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     made = Fresh(tmp_path_factory.mktemp("fresh"), installed.place / "venv")
@@ -178,11 +186,3 @@ def test_every_program_of_these_guides_is_played() -> None:
         text = (GUIDES / guide).read_text(encoding="utf-8")
         played = {program.code() for program in PROGRAMS.values() if program.guide == guide}
         assert set(re.findall(r"```python\n(.*?)```", text, re.DOTALL)) == played
-
-
-def test_guides_name_the_wheel_that_is_built(built: Built) -> None:
-    named = [guide.name for guide in GUIDES.glob("*.md") if "dist/iact-" in guide.read_text(encoding="utf-8")]
-    assert len(named) > 5
-    for guide in named:
-        text = (GUIDES / guide).read_text(encoding="utf-8")
-        assert {*re.findall(r"dist/(iact-[\w.]+\.whl)", text)} <= {built.wheel.name}, guide
