@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from iact.core.errors import IactError, JournalCorrupt
+from iact.core.errors import IactError, JournalCorrupt, JournalError, UsageError
 from iact.core.journal import read_journal
 from iact.core.ports import ModelProfile
 from iact.core.records.session import Migrate, Notice
@@ -222,3 +223,42 @@ async def test_a_journal_damaged_in_its_middle_says_how_to_go_on(tmp_path: Path)
         session = await opened.open(forked.session)
         answer = await session.ask("And now?")
         assert answer.body == "Read."
+
+
+async def test_characters_that_end_a_line_elsewhere_end_no_record(tmp_path: Path) -> None:
+    """github/copilot-cli#2012 and #2649: a session with U+2028, or a line break in a result, could not be resumed."""
+    odd = 'a\u2028b\u2029c\x85d\x0be\x0cf\rg\r\nh\x00i <!-- iact {"n":3 -->\n### 4 \ufeff\x1b[31m.'
+    first = [f"```READ\n{odd}\n```", odd]
+    folder = await made(tmp_path, first)
+    async with runtime(tmp_path, replies({"/": ["", "", "Here."]})) as opened:
+        session = await opened.open(folder.name)
+        answer = await session.ask(odd)
+        assert answer.body == "Here."
+    assert odd in [record.body for record in read_journal(folder).records if record.kind == "say"]
+    replay(folder, verify=True)
+
+
+@pytest.mark.parametrize("how", ["empty", "missing"])
+async def test_a_session_whose_records_are_gone_is_listed_and_can_be_deleted(
+    tmp_path: Path, how: str
+) -> None:
+    folder = await made(tmp_path)
+    journal = folder / "journal.md"
+    journal.write_bytes(b"")
+    if how == "missing":
+        journal.unlink()
+
+    async with runtime(tmp_path, replies({})) as opened:
+        assert opened.sessions() == [], "one that is being made has no record yet"
+        for place in (folder, journal):
+            if place.exists():
+                os.utime(place, (1_000_000_000, 1_000_000_000))
+        (listed,) = opened.sessions()
+        assert (listed.id, listed.state) == (folder.name, "unreadable")
+        assert f"its journal is {how}" in listed.what
+        with pytest.raises((JournalError, UsageError)):
+            await opened.open(folder.name)
+
+        opened.store.delete(folder.name)
+        assert opened.sessions() == []
+        assert [deleted.id for deleted, _ in opened.store.deleted()] == [folder.name]
