@@ -64,7 +64,11 @@ async def _check(module: Path | None, target: str | None, *, as_json: bool) -> i
     else:
         assert module is not None
         findings = await _check_here(module)
-    print(json.dumps([asdict(one) for one in findings]) if as_json else conformance.table(findings), end="")
+
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings]), end="")
+    else:
+        print(conformance.table(findings), end="")
     return 0 if conformance.passed(findings) else 1
 
 

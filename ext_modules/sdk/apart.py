@@ -51,18 +51,19 @@ async def ask(
     killed_before = memory.kills()
     with (
         tempfile.TemporaryDirectory(prefix="apart-", ignore_cleanup_errors=True) as temporary,
-        _file("request") as asked,
-        _file("answer") as answered,
-        _file("content") as given,
+        _file("request") as request_file,
+        _file("answer") as answer_file,
+        _file("content") as content_file,
     ):
-        os.pwrite(asked, json.dumps({**request, "content": given}).encode(), 0)
-        _fill(given, content)
+        os.pwrite(request_file, json.dumps({**request, "content": content_file}).encode(), 0)
+        _fill(content_file, content)
         process = await Process.start(
-            [sys.executable, "-u", str(script), str(asked), str(answered)],
+            [sys.executable, "-u", str(script), str(request_file), str(answer_file)],
             cwd=_workspace(),
             environment=_environment(temporary),
-            descriptors=[asked, answered, given],
+            descriptors=[request_file, answer_file, content_file],
         )
+
         printed = b""
         try:
             async with call.limit(seconds):
@@ -72,7 +73,8 @@ async def ask(
             raise NotDone(f"It did not end within {seconds:g} s and was stopped.") from None
         finally:
             await process.end()
-        return _read(answered, printed, out_of_memory=memory.kills() != killed_before)
+
+        return _read(answer_file, printed, out_of_memory=memory.kills() != killed_before)
 
 
 def _fill(file: int, content: bytes) -> None:
@@ -80,39 +82,43 @@ def _fill(file: int, content: bytes) -> None:
         stream.write(content)
 
 
-def _read(answered: int, printed: bytes, *, out_of_memory: bool) -> tuple[Mapping[str, JSON], bytes]:
-    raw = os.pread(answered, LARGEST, 0)
+def _read(answer_file: int, printed: bytes, *, out_of_memory: bool) -> tuple[Mapping[str, JSON], bytes]:
+    """The answer and the content that a script wrote. `printed`: what it printed last."""
+    raw = os.pread(answer_file, LARGEST, 0)
     line, _, content = raw.partition(b"\n")
     try:
-        said = json.loads(line)
+        answer = json.loads(line)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
-        if out_of_memory:
-            raise NotDone("It needed more memory than there is, and was stopped.")
-        last = printed.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise NotDone(f"It broke off without an answer ({last[:300] or 'it said nothing'}).")
-    if "failed" in said:
-        raise NotDone(str(said["failed"])[:4000])
-    return said, content
+        answer = None
+
+    if isinstance(answer, dict):
+        if "failed" in answer:
+            raise NotDone(str(answer["failed"])[:4000])
+        return answer, content
+
+    if out_of_memory:
+        raise NotDone("It needed more memory than there is, and was stopped.")
+    last = printed.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    raise NotDone(f"It broke off without an answer ({last[:300] or 'it said nothing'}).")
 
 
 def serve(work: Work) -> None:
     """In the script: do the requested work and answer."""
     request = json.loads(Path(f"/proc/self/fd/{sys.argv[1]}").read_bytes())
     traces.keep_apart(_workspace(), os.environ["TMPDIR"])
+
+    answer: Mapping[str, JSON]
+    content = b""
     try:
-        said, content = work(request)
+        answer, content = work(request)
     except MemoryError:
-        said, content = {"failed": "It needed more memory than there is."}, b""
+        answer = {"failed": "It needed more memory than there is."}
     except Exception as error:
         text = f"{error}".strip() or type(error).__name__
-        said, content = (
-            {"failed": text if isinstance(error, NotDone) else f"{type(error).__name__}: {text}"},
-            b"",
-        )
+        answer = {"failed": text if isinstance(error, NotDone) else f"{type(error).__name__}: {text}"}
+
     with open(int(sys.argv[2]), "wb", closefd=False) as file:
-        file.write(json.dumps(said).encode("utf-8", "replace") + b"\n" + content)
+        file.write(json.dumps(answer).encode("utf-8", "replace") + b"\n" + content)
 
 
 def inside(path: str, *, there: bool = True) -> Path:
@@ -123,19 +129,20 @@ def inside(path: str, *, there: bool = True) -> Path:
     """
     root = Path(_workspace()).resolve()
     try:
-        found = (root / path).resolve()
+        resolved = (root / path).resolve()
     except (OSError, ValueError, RuntimeError) as error:
         raise NotDone(f"{path} can't be opened: {error}.") from None
-    if not found.is_relative_to(root):
+
+    if not resolved.is_relative_to(root):
         raise NotDone(f"{path} is outside of the workspace; give a path relative to {root}.")
-    if there and not found.is_file():
+    if there and not resolved.is_file():
         raise NotDone(f"There is no file {path} in the workspace; files.list shows what is there.")
-    return found
+    return resolved
 
 
 def _workspace() -> str:
-    given = os.environ.get("IACT_WORKSPACE", "/workspace")
-    return given if os.path.isdir(given) else tempfile.gettempdir()
+    folder = os.environ.get("IACT_WORKSPACE", "/workspace")
+    return folder if os.path.isdir(folder) else tempfile.gettempdir()
 
 
 def _environment(temporary: str) -> dict[str, str]:

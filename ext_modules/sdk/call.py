@@ -34,30 +34,44 @@ HIGH_WATER: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Progress:
+    """How far a call is, for people."""
+
     text: str
     fraction: float | None
+    """From 0 to 1; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
+    """Text for the agent."""
+
     text: str
     stream: str = ""
+    """Which of several streams it is from, such as "stderr"; empty: there is only one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactChunk:
+    """A piece of an artifact, in order within the artifact."""
+
     id: str
+    """The artifact, within its call."""
     name: str
     media_type: str
     data: bytes
     last: bool
+    """Whether the artifact is complete with this."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
+    """A state of the module's state machine."""
+
     state: str
     entry_points: tuple[str, ...]
+    """The functions offered in it; empty: as they are declared."""
     note: str
+    """What is said about it, for people."""
 
 
 Event = Progress | Output | ArtifactChunk | StateChange | Ask
@@ -77,6 +91,7 @@ class AgentState:
         self.name = initial
         self.data: dict[str, object] = {}
         self.turn = asyncio.Lock()
+        """Held by an exclusive call."""
         self._known = known or {}
         self._entry_points: tuple[str, ...] = ()
         self._note = ""
@@ -97,7 +112,10 @@ class AgentState:
             raise ValueError(
                 f"There is no state {name!r}; the states are: {', '.join(self._known) or 'none'}."
             )
-        self.name, self._note, self._entry_points = name, note, entry_points
+
+        self.name = name
+        self._note = note
+        self._entry_points = entry_points
         for watcher in list(self._watchers):
             watcher(self.now)
 
@@ -109,21 +127,23 @@ class AgentState:
 
 @dataclass(slots=True)
 class Outbox:
-    """Events on their way to the reader, in order. Writers that wait are bounded by `HIGH_WATER`.
-
-    `begun` is called on the loop, once, at the first event.
-    """
+    """Events on their way to the reader, in order. Writers that wait are bounded by `HIGH_WATER`."""
 
     loop: asyncio.AbstractEventLoop
     begun: Callable[[], object] = lambda: None
+    """Called on the loop, once, at the first event."""
     _waiting: deque[Event] = field(default_factory=deque)
-    _any: bool = False
     _size: int = 0
+    """How much waits, in characters and bytes."""
+    _any: bool = False
+    """Whether there ever was an event."""
+    _closed: bool = False
     _filled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when an event is waiting, or when nothing more will come."""
     _enough: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a whole piece is waiting, or an event other than text, or when nothing more will come."""
     _room: asyncio.Event = field(default_factory=asyncio.Event)
-    _closed: bool = False
+    """Set while writers need not wait."""
 
     def __post_init__(self) -> None:
         self._room.set()
@@ -141,9 +161,11 @@ class Outbox:
         if not self._any:
             self._any = True
             self.begun()
+
         self._waiting.append(event)
         self._size += _size(event)
         self._filled.set()
+
         if self._size > CHUNK or not isinstance(event, Output):
             self._enough.set()
         if self._size > HIGH_WATER:
@@ -160,10 +182,14 @@ class Outbox:
     async def gather(self) -> None:
         """Wait a moment for more text, so that a program that writes little at a time does not cause as many events."""
         self._enough.clear()
-        if self._size <= CHUNK and not self._closed and all(isinstance(one, Output) for one in self._waiting):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(APART):
-                    await self._enough.wait()
+        if self._closed or self._size > CHUNK:
+            return
+        if any(not isinstance(event, Output) for event in self._waiting):
+            return
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(APART):
+                await self._enough.wait()
 
     async def take(self) -> Event | None:
         """Return the next event, or None once the outbox is closed and empty. Adjacent texts are joined into one."""
@@ -172,10 +198,9 @@ class Outbox:
                 return None
             self._filled.clear()
             await self._filled.wait()
+
         event = self._pop()
-        if isinstance(event, Output):
-            return self._joined(event)
-        return event
+        return self._joined(event) if isinstance(event, Output) else event
 
     def _pop(self) -> Event:
         event = self._waiting.popleft()
@@ -185,13 +210,16 @@ class Outbox:
         return event
 
     def _joined(self, first: Output) -> Output:
-        texts, size = [first.text], len(first.text)
+        """A text with those that follow it, as far as they fit into one event."""
+        texts = [first.text]
+        size = len(first.text)
         while self._waiting:
             following = self._waiting[0]
             if not isinstance(following, Output) or following.stream != first.stream:
                 break
             if size + len(following.text) > CHUNK:
                 break
+
             self._pop()
             texts.append(following.text)
             size += len(following.text)
@@ -247,13 +275,18 @@ class Call:
     ) -> None:
         self.call_id = call_id
         self.function = function
-        self._deadline = deadline
-        self._waited = WAITING.seconds()
         self.agent_state = agent_state
         self._outbox = outbox
+        self._deadline = deadline
+        self._waited = WAITING.seconds()
+        """How long connections of this process had waited before the call."""
+
+        # What it has sent.
+        self.streamed = False
         self._artifacts = 0
         self._asks = 0
-        self.streamed = False
+
+        # What it has from earlier calls, and leaves to later ones.
         self.carried = carried
         self.carries: bytes | None = None
         """The data that this call carries over; None: the earlier data stays."""
@@ -295,6 +328,7 @@ class Call:
         timer: asyncio.TimerHandle
 
         def look() -> None:
+            """End the block, or look again when it may be over."""
             nonlocal timer
             left = end + WAITING.seconds() - time.monotonic()
             if left > 0:
@@ -315,21 +349,26 @@ class Call:
 
     def output(self, text: str, stream: str = "") -> None:
         """Stream text to the agent."""
-        self.streamed = self.streamed or bool(text)
-        clean = text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
-        for start in range(0, len(clean), CHUNK):
-            self._outbox.put(Output(clean[start : start + CHUNK], stream))
+        if text:
+            self.streamed = True
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode("utf-8")
+        for start in range(0, len(text), CHUNK):
+            self._outbox.put(Output(text[start : start + CHUNK], stream))
 
     def artifact(self, data: bytes | Value, *, name: str = "", media_type: str = "") -> str:
         """Return content in addition to the result. Returns the artifact's id."""
         value = data if isinstance(data, Value) else Value(data)
+        name = name or value.name
+        media_type = media_type or value.media_type
         self._artifacts += 1
         artifact_id = str(self._artifacts)
-        name, media_type = name or value.name, media_type or value.media_type
+
+        # An empty one has a piece, too.
         for start in range(0, max(1, len(value.data)), CHUNK):
             piece = value.data[start : start + CHUNK]
-            last = start + CHUNK >= len(value.data)
-            self._outbox.put(ArtifactChunk(artifact_id, name, media_type, piece, last))
+            is_last = start + CHUNK >= len(value.data)
+            self._outbox.put(ArtifactChunk(artifact_id, name, media_type, piece, is_last))
         return artifact_id
 
     def move(self, state: str, *, note: str = "", entry_points: tuple[str, ...] = ()) -> None:

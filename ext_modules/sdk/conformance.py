@@ -36,12 +36,15 @@ _OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. `detail`: what was observed; `advice`: the rule is optional."""
+    """The result of one check."""
 
     check: str
+    """The rule."""
     ok: bool
     detail: str = ""
+    """What was observed."""
     advice: bool = False
+    """Whether the rule is optional."""
 
 
 class Broken(Exception):
@@ -56,11 +59,16 @@ def passed(findings: Sequence[Finding]) -> bool:
 def table(findings: Sequence[Finding]) -> str:
     """One line per finding, for people."""
     width = max((len(finding.check) for finding in findings), default=0)
-    return "".join(
-        f"{'ok  ' if one.ok else 'hint' if one.advice else 'FAIL'}  {one.check:<{width}}  {one.detail}".rstrip()
-        + "\n"
-        for one in findings
-    )
+    lines = [
+        f"{_verdict(finding)}  {finding.check:<{width}}  {finding.detail}".rstrip() for finding in findings
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _verdict(finding: Finding) -> str:
+    if finding.ok:
+        return "ok  "
+    return "hint" if finding.advice else "FAIL"
 
 
 async def check(target: str) -> list[Finding]:
@@ -77,11 +85,16 @@ class Heard:
     """The events of one call, checked as they arrive."""
 
     states: Sequence[str]
+    """The states of the manifest."""
     end: str = ""
+    """The kind of its end; empty until then."""
     error_type: str = ""
+    """The type of the error with which it ended."""
     events: int = 0
     open_artifacts: set[str] = field(default_factory=set)
+    """Artifacts whose last chunk has not come."""
     artifacts: set[str] = field(default_factory=set)
+    """All artifacts."""
 
     def take(self, event: pb.InvokeEvent) -> None:
         """Check the next event.
@@ -93,6 +106,7 @@ class Heard:
         kind = event.WhichOneof("event")
         if self.end:
             raise Broken(f"An event ({kind}) follows the end of the call.")
+
         match kind:
             case "output":
                 _require(len(event.output.text.encode()) <= _CHUNK, "A piece of output has more than 1 MiB.")
@@ -101,35 +115,37 @@ class Heard:
             case "state":
                 self._state(event.state)
             case "progress":
-                _require(
-                    one_line(event.progress.text, 200),
-                    "A progress is not one line of at most 200 characters.",
-                )
+                is_line = one_line(event.progress.text, 200)
+                _require(is_line, "A progress is not one line of at most 200 characters.")
+            case "ask":
+                self._ask(event.ask)
             case "result":
                 self._result(event.result)
             case "error":
-                self.end, self.error_type = "error", event.error.type
+                self.end = "error"
+                self.error_type = event.error.type
                 _require(0 < len(event.error.type) <= 128, "An error has no type of 1 to 128 characters.")
-            case "ask":
-                _require(0 < len(event.ask.id) <= 64, "A question has no id of 1 to 64 characters.")
-                _require(
-                    0 < len(event.ask.message) <= 4000, "A question has no message of 1 to 4,000 characters."
-                )
             case _:
                 raise Broken("An event is empty.")
 
     def _artifact(self, chunk: pb.ArtifactChunk) -> None:
         _require(0 < len(chunk.id) <= 64, "An artifact has no id of 1 to 64 characters.")
         _require(len(chunk.data) <= _CHUNK, "A chunk of an artifact has more than 1 MiB.")
-        _require(
-            chunk.id not in self.artifacts or chunk.id in self.open_artifacts,
-            "A chunk follows the last of its artifact.",
-        )
+        is_complete = chunk.id in self.artifacts and chunk.id not in self.open_artifacts
+        _require(not is_complete, "A chunk follows the last of its artifact.")
+
         self.artifacts.add(chunk.id)
-        (self.open_artifacts.discard if chunk.last else self.open_artifacts.add)(chunk.id)
+        if chunk.last:
+            self.open_artifacts.discard(chunk.id)
+        else:
+            self.open_artifacts.add(chunk.id)
 
     def _state(self, change: pb.StateChange) -> None:
         _require(change.state in self.states, f"The state {change.state!r} is not in the manifest.")
+
+    def _ask(self, ask: pb.Ask) -> None:
+        _require(0 < len(ask.id) <= 64, "A question has no id of 1 to 64 characters.")
+        _require(0 < len(ask.message) <= 4000, "A question has no message of 1 to 4,000 characters.")
 
     def _result(self, result: pb.Result) -> None:
         self.end = "result"
@@ -138,10 +154,10 @@ class Heard:
             _require(result.artifact in self.artifacts, "The result is an artifact that was not sent.")
         if kind == "json":
             _parse(result.json, "The result is not JSON.")
+
         if result.data_json:
-            _require(
-                isinstance(_parse(result.data_json, ""), dict), "The data of a result is not a JSON object."
-            )
+            data = _parse(result.data_json, "")
+            _require(isinstance(data, dict), "The data of a result is not a JSON object.")
         if result.HasField("state"):
             self._state(result.state)
 
@@ -185,8 +201,10 @@ class _Checking:
         """Run all checks in order. Without a manifest, nothing further can be checked."""
         if not await self._try("describe: answers", self._describe):
             return self._findings
+
         for flaw in flaws(self._manifest) or [""]:
             self._findings.append(Finding("describe: the manifest is valid", not flaw, flaw))
+
         checks: list[tuple[str, Callable[[], Awaitable[str]]]] = [
             ("describe: the same answer again", self._same),
             ("health: SERVING", self._healthy),
@@ -205,23 +223,29 @@ class _Checking:
         for function in self._manifest.functions:
             for name, act in self._of_function(function):
                 await self._try(f"{function.name}: {name}", act)
+
+        # After all that was done to it.
         await self._try("describe: still the same answer", self._same)
         await self._try("health: still SERVING", self._healthy)
         await self._try("reflection: lists the service", self._reflection, advice=True)
         return self._findings
 
     async def _try(self, name: str, act: Callable[[], Awaitable[str]], *, advice: bool = False) -> bool:
+        """Do a check and note its finding. Return whether the rule is kept."""
+        is_kept = False
         try:
             async with asyncio.timeout(_WITHIN * 3):
-                finding = Finding(name, True, await act(), advice)
+                detail = await act()
+            is_kept = True
         except Broken as broken:
-            finding = Finding(name, False, str(broken), advice)
+            detail = str(broken)
         except TimeoutError:
-            finding = Finding(name, False, f"It took more than {_WITHIN * 3:g} s.", advice)
+            detail = f"It took more than {_WITHIN * 3:g} s."
         except grpc.aio.AioRpcError as error:
-            finding = Finding(name, False, f"gRPC ended it with {error.code().name}.", advice)
-        self._findings.append(finding)
-        return finding.ok
+            detail = f"gRPC ended it with {error.code().name}."
+
+        self._findings.append(Finding(name, is_kept, detail, advice))
+        return is_kept
 
     async def _describe(self) -> str:
         self._manifest = await self._stub.Describe(pb.DescribeRequest(), timeout=_WITHIN)
@@ -276,6 +300,7 @@ class _Checking:
                     call_id=request.call_id, ask_id=event.ask.id, reason="Nobody is here."
                 )
                 await self._stub.Answer(nobody, timeout=_WITHIN)
+
         heard.complete()
         return heard
 
@@ -297,8 +322,10 @@ class _Checking:
     async def _conversing(self) -> str:
         call = self._stub.Converse(None)
         try:
-            if "iact-converse" not in {key for key, _ in await call.initial_metadata()}:
+            metadata = {key for key, _ in await call.initial_metadata()}
+            if "iact-converse" not in metadata:
                 return "it has no Converse"
+
             for _ in range(2):
                 request = self._request("no_such_function_here", "{}")
                 await call.write(request)
@@ -336,7 +363,9 @@ class _Checking:
 
     async def _deadline(self) -> str:
         function = self._manifest.functions[0]
-        request = self._request(function.name, json.dumps(fitting(schema_of(function))), seconds=0.05)
+        arguments = json.dumps(fitting(schema_of(function)))
+        request = self._request(function.name, arguments, seconds=0.05)
+
         begun = time.monotonic()
         try:
             async for _ in self._stub.Invoke(request, timeout=0.05):
@@ -344,26 +373,26 @@ class _Checking:
         except grpc.aio.AioRpcError as error:
             _require(error.code() is grpc.StatusCode.DEADLINE_EXCEEDED, f"It ends with {error.code().name}.")
         _require(time.monotonic() - begun < 2, "It took more than 2 s instead of 0.05 s.")
+
         await self._healthy()
         return ""
 
     async def _watch(self) -> str:
+        states = self._manifest.states
+        initial = states[0].name if states else ""
         call = self._stub.Watch(pb.WatchRequest(session="check", agent="/another"), timeout=_WITHIN)
         try:
             async for change in call:
-                initial = self._manifest.states[0].name if self._manifest.states else ""
-                _require(
-                    change.state == initial, f"It begins with {change.state!r} and not with {initial!r}."
-                )
+                begins = f"It begins with {change.state!r} and not with {initial!r}."
+                _require(change.state == initial, begins)
                 call.cancel()
                 return ""
         except grpc.aio.AioRpcError as error:
-            _require(
-                not self._manifest.states and error.code() is grpc.StatusCode.UNIMPLEMENTED,
-                f"It ends with {error.code().name}.",
-            )
+            is_allowed = not states and error.code() is grpc.StatusCode.UNIMPLEMENTED
+            _require(is_allowed, f"It ends with {error.code().name}.")
             return "it has no states"
-        _require(not self._manifest.states, "It ends before it says anything.")
+
+        _require(not states, "It ends before it says anything.")
         return "it has no states"
 
     def _of_function(self, function: pb.Function) -> list[tuple[str, Callable[[], Awaitable[str]]]]:

@@ -30,12 +30,17 @@ class Waiting:
     """
 
     _open: int = 0
+    """How many wait now."""
     _since: float = 0
+    """Since when at least one does."""
     _before: float = 0
+    """Seconds for which at least one waited before that."""
 
     def seconds(self) -> float:
         """How long, so far, at least one connection was waiting."""
-        return self._before + (time.monotonic() - self._since if self._open else 0.0)
+        if not self._open:
+            return self._before
+        return self._before + time.monotonic() - self._since
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[None]:
@@ -75,12 +80,12 @@ async def offer(socket: Path = SOCKET, port: int = PORT) -> asyncio.Server | Non
 
 async def wait_for_way(host: str, port: int, within: float, socket: Path = SOCKET) -> bool:
     """Whether `host` can be reached. Waits while the other end asks a person, longer than most programs would."""
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         async with asyncio.timeout(within):
             reader, writer = await asyncio.open_unix_connection(socket, limit=_CHUNK)
             try:
-                name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-                writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n\r\n".encode("ascii"))
+                writer.write(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii"))
                 with WAITING.connection():
                     answer = await reader.readline()
                 return answer.split(b" ")[1:2] == [b"200"]
@@ -91,6 +96,7 @@ async def wait_for_way(host: str, port: int, within: float, socket: Path = SOCKE
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, socket: Path) -> None:
+    """Forward a connection in both directions. It counts as waiting until the other end answers."""
     try:
         with contextlib.suppress(OSError):
             far_reader, far_writer = await asyncio.open_unix_connection(socket, limit=_CHUNK)

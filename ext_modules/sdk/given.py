@@ -45,8 +45,8 @@ class GivenParameters:
 
     @property
     def _properties(self) -> Mapping[str, JSON]:
-        found = self.given.get("properties")
-        return found if isinstance(found, dict) else {}
+        properties = self.given.get("properties")
+        return properties if isinstance(properties, dict) else {}
 
     def schema(self) -> Schema:
         """The JSON Schema, of type object."""
@@ -58,24 +58,31 @@ class GivenParameters:
         Raises:
             BadArguments: an argument is missing, unknown, given twice or of the wrong type.
         """
-        inside, values = nested.put_in(arguments, values)
-        arguments = {name: _as_json(value) for name, value in inside.items()}
-        for name in values:
-            if name in arguments:
+        written, values = nested.put_in(arguments, values)
+        bound = {name: _as_json(value) for name, value in written.items()}
+        for name, value in values.items():
+            if name in written:
                 raise BadArguments(f"The parameter {name!r} is given twice; give it once.")
-        bound = {**arguments, **{name: self._unpacked(name, value) for name, value in values.items()}}
-        for name, value in bound.items():
-            if name not in self._properties and self.given.get("additionalProperties") is False:
-                takes = ", ".join(self.names) or "none"
-                raise BadArguments(f"There is no parameter {name!r}; the parameters are: {takes}.")
-            kinds = self._kinds(name)
-            if kinds and not any(_IS[kind](value) for kind in kinds):
-                raise BadArguments(f"The parameter {name!r} takes {' or '.join(kinds)}.")
+            bound[name] = self._unpacked(name, value)
+
+        for name, argument in bound.items():
+            self._check(name, argument)
         required = self.given.get("required")
-        for each in required if isinstance(required, list) else []:
-            if each not in bound:
-                raise BadArguments(f"The parameter {each!r} is missing.")
+        if isinstance(required, list):
+            for name in required:
+                if name not in bound:
+                    raise BadArguments(f"The parameter {name!r} is missing.")
         return {"arguments": bound}
+
+    def _check(self, name: str, argument: JSON) -> None:
+        """Raise BadArguments if the schema has no parameter of this name, or one of another type."""
+        if name not in self._properties and self.given.get("additionalProperties") is False:
+            takes = ", ".join(self.names) or "none"
+            raise BadArguments(f"There is no parameter {name!r}; the parameters are: {takes}.")
+
+        kinds = self._kinds(name)
+        if kinds and not any(_IS[kind](argument) for kind in kinds):
+            raise BadArguments(f"The parameter {name!r} takes {' or '.join(kinds)}.")
 
     def _kinds(self, name: str) -> list[str]:
         """The types that the schema names for a parameter; empty if it names none."""
@@ -89,6 +96,7 @@ class GivenParameters:
         kinds = self._kinds(name)
         if not kinds or "string" in kinds:
             return value.text()
+
         try:
             parsed: JSON = json.loads(value.data)
         except (ValueError, RecursionError) as error:

@@ -15,13 +15,17 @@ class Kept:
     def __init__(self, cap: int = CAP) -> None:
         self._half = cap // 2
         self._cap = cap
+        self.size = 0
+        """Bytes of UTF-8 so far."""
+        self._streamed = 0
+        """Bytes of these that were streamed."""
+        self.at_line_start = True
+
+        # What is kept.
         self._head: list[str] = []
         self._head_size = 0
         self._tail: deque[str] = deque()
         self._tail_size = 0
-        self._streamed = 0
-        self.size = 0
-        self.at_line_start = True
 
     @property
     def complete(self) -> bool:
@@ -35,33 +39,36 @@ class Kept:
 
     def feed(self, text: str) -> str:
         """Take the next text. Return the beginning of it that may still be streamed."""
-        size = _size(text)
         room = self._cap - self._streamed if self.complete else 0
+        size = _size(text)
         self.size += size
         if text:
             self.at_line_start = text.endswith("\n")
-        streamed = text if size <= room else _first(text, room)
-        self._streamed += size if size <= room else _size(streamed)
         self._keep(text, size)
+
+        streamed = text if size <= room else _first(text, room)
+        self._streamed += _size(streamed)
         return streamed
 
     def _keep(self, text: str, size: int) -> None:
+        """Keep a text in the head, as far as that has room, and in the tail, which loses its oldest."""
         if not self._tail:
-            head = (
-                text if size <= self._half - self._head_size else _first(text, self._half - self._head_size)
-            )
+            room = self._half - self._head_size
+            head = text if size <= room else _first(text, room)
             self._head.append(head)
             self._head_size += _size(head)
             text = text[len(head) :]
             size = _size(text)
         if not text:
             return
+
         self._tail.append(text)
         self._tail_size += size
         while (excess := self._head_size + self._tail_size - self._cap) > 0:
             self._shorten(excess)
 
     def _shorten(self, excess: int) -> None:
+        """Remove the oldest text of the tail, or these bytes of it."""
         oldest = self._tail.popleft()
         size = _size(oldest)
         self._tail_size -= size
@@ -72,7 +79,8 @@ class Kept:
 
     def text(self) -> str:
         """Head and tail, with a sentence between them that says how much was left out."""
-        head, tail = "".join(self._head), "".join(self._tail)
+        head = "".join(self._head)
+        tail = "".join(self._tail)
         if not self.left_out:
             return head + tail
         return f"{head}\n[{self.left_out:,} bytes of output were left out here.]\n{tail}"

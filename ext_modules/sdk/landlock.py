@@ -31,8 +31,13 @@ def writing() -> int:
     version = _libc().syscall(_CREATE, None, 0, _VERSION)
     if version < 1:
         return 0
+
     rights = WRITE_FILE | _MAKE_AND_REMOVE
-    return rights | (_REFER if version >= 2 else 0) | (TRUNCATE if version >= 3 else 0)
+    if version >= 2:
+        rights |= _REFER
+    if version >= 3:
+        rights |= TRUNCATE
+    return rights
 
 
 def restrict(handled: int, allowed: Iterable[tuple[str, int]]) -> None:
@@ -44,6 +49,7 @@ def restrict(handled: int, allowed: Iterable[tuple[str, int]]) -> None:
     rules = libc.syscall(_CREATE, ctypes.byref(ctypes.c_uint64(handled)), ctypes.sizeof(ctypes.c_uint64), 0)
     if rules < 0:
         return
+
     try:
         for path, rights in allowed:
             _allow(libc, rules, path, handled & rights)
@@ -53,17 +59,19 @@ def restrict(handled: int, allowed: Iterable[tuple[str, int]]) -> None:
 
 
 def _allow(libc: ctypes.CDLL, rules: int, path: str, rights: int) -> None:
+    """Allow these rights beneath a path."""
     try:
-        there = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
+
     try:
-        if not stat.S_ISDIR(os.fstat(there).st_mode):
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _OF_FILES
-        beneath = ctypes.create_string_buffer(struct.pack("=Qi", rights, there), 12)
+        beneath = ctypes.create_string_buffer(struct.pack("=Qi", rights, descriptor), 12)
         libc.syscall(_ADD, rules, _BENEATH, beneath, 0)
     finally:
-        os.close(there)
+        os.close(descriptor)
 
 
 def _libc() -> ctypes.CDLL:

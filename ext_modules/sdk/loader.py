@@ -26,16 +26,21 @@ def load(path: Path) -> Module:
         ImportError: the file defines no module, or more than one.
         ValueError: its module.toml is not valid.
     """
-    package = types.ModuleType(PACKAGE)
-    package.__path__ = [str(path.resolve().parent)]
     for stale in [name for name in sys.modules if name.startswith(f"{PACKAGE}.")]:
         del sys.modules[stale]  # from a module that was loaded earlier
+    package = types.ModuleType(PACKAGE)
+    package.__path__ = [str(path.resolve().parent)]
     sys.modules[PACKAGE] = package
     loaded = importlib.import_module(f"{PACKAGE}.{path.stem}")
-    found = {id(value): value for value in vars(loaded).values() if isinstance(value, Module)}
-    if len(found) != 1:
-        raise ImportError(f"{path} must define exactly one Module at its top level; it defines {len(found)}.")
-    module = next(iter(found.values()))
+
+    # One module may have several names.
+    modules = {id(value): value for value in vars(loaded).values() if isinstance(value, Module)}
+    if len(modules) != 1:
+        raise ImportError(
+            f"{path} must define exactly one Module at its top level; it defines {len(modules)}."
+        )
+    (module,) = modules.values()
+
     settings = path.with_name("module.toml")
     if settings.exists():
         apply(module, tomllib.loads(settings.read_text(encoding="utf-8")))
@@ -69,13 +74,17 @@ def needs_of(table: Mapping[str, object]) -> Needs:
         raise ValueError(
             f'The workspace in module.toml is {workspace!r}; it must be "none", "read" or "write".'
         )
-    cpu, pids = table.get("cpu", 0), table.get("pids", 0)
+
+    cpu = table.get("cpu", 0)
+    pids = table.get("pids", 0)
     if not isinstance(cpu, (int, float)) or not isinstance(pids, int):
         raise ValueError("The cpu and pids in module.toml must be numbers.")
-    own = table.get("own_instances", False)
+
+    own_instances = table.get("own_instances", False)
     forgets = table.get("forgets", False)
-    if not isinstance(own, bool) or not isinstance(forgets, bool):
+    if not isinstance(own_instances, bool) or not isinstance(forgets, bool):
         raise ValueError("The own_instances and forgets in module.toml must be true or false.")
+
     return Needs(
         egress=_texts(table, "egress"),
         secrets=(*_texts(table, "secrets"), *_texts(table, "optional_secrets")),
@@ -83,7 +92,7 @@ def needs_of(table: Mapping[str, object]) -> Needs:
         memory_bytes=_bytes(table.get("memory", 0)),
         cpu=float(cpu),
         pids=pids,
-        own_instances=own,
+        own_instances=own_instances,
         forgets=forgets,
     )
 

@@ -16,6 +16,7 @@ def kills(counters: tuple[Path, ...] = _COUNTERS) -> int | None:
             lines = path.read_text(encoding="ascii").splitlines()
         except (OSError, UnicodeDecodeError):
             continue
+
         for line in lines:
             name, _, count = line.partition(" ")
             if name == "oom_kill" and count.isdigit():

@@ -34,60 +34,83 @@ class NotOffered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The resources a module needs from its sandbox, as its `module.toml` declares them. 0: the sandbox decides.
-
-    `own_instances`: each agent has its own instance. `forgets`: nothing of a call outlives it.
-    """
+    """The resources a module needs from its sandbox, as its `module.toml` declares them."""
 
     egress: tuple[str, ...] = ()
+    """The hosts that it reaches."""
     secrets: tuple[str, ...] = ()
+    """The names of the secrets that it is to be given."""
     workspace: Literal["none", "read", "write"] = "none"
+    """What it does with the session's workspace."""
     memory_bytes: int = 0
+    """0: the sandbox decides."""
     cpu: float = 0.0
+    """Processors; 0: the sandbox decides."""
     pids: int = 0
+    """Processes; 0: the sandbox decides."""
     own_instances: bool = False
+    """Whether each agent has its own instance."""
     forgets: bool = False
+    """Whether nothing of a call outlives it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function that callers can invoke, with its entry in the manifest. `timeout` in seconds."""
+    """A function that callers can invoke, with its entry in the manifest."""
 
+    # What it is called, and what it says of itself.
     name: str
     handler: Callable[..., object]
+    """The Python function."""
     parameters: Parameters | GivenParameters
     summary: str
+    """One line, which every agent reads."""
     documentation: str
+    """What an agent reads that wants to call it."""
     alias: str
+    """A second name, for models that know it from elsewhere; empty: none."""
     body: str
+    """The parameter that receives the body of an action block; empty: none."""
     media_type: str
+    """The type of its results; empty: text."""
+
+    # How it is called.
     impact: Impact
+    """How much it can change: nothing, files, anything."""
     idempotent: bool
+    """Whether a second call changes nothing more."""
     exclusive: bool
+    """Whether its calls for one agent run one after the other."""
     states: tuple[str, ...]
+    """The states in which it is offered; empty: in all."""
     timeout: float
+    """In seconds; 0: the core decides."""
     held: bool = False
+    """Whether its results depend on what earlier calls that write left in this process."""
     cache_key: str = ""
+    """The text parameter by which a call finds what an earlier call stored with `Call.cache`; empty: none."""
 
 
 @dataclass(slots=True)
 class Module:
-    """A module, as its file defines it. `states` maps each state to a one-line summary, the initial state first.
-
-    `own_instances`: as in `Needs`, for a module without a `module.toml`.
-    """
+    """A module, as its file defines it."""
 
     name: str
     purpose: str
+    """What it is for, in a sentence or two."""
     keywords: Sequence[str] = ()
+    """Words by which it is found."""
     version: str = "0"
     states: Mapping[str, str] = field(default_factory=dict)
+    """A one-line summary of each state, the initial state first."""
     needs: Needs = field(default_factory=Needs)
     own_instances: bool = False
+    """As in `Needs`, for a module without a `module.toml`."""
     functions: dict[str, Function] = field(default_factory=dict, init=False)
     _lifespan: Lifespan | None = field(default=None, init=False)
     _end_background: EndBackground | None = field(default=None, init=False)
     _agents: dict[tuple[str, str], AgentState] = field(default_factory=dict, init=False)
+    """What is kept, by session and agent."""
 
     def function(
         self,
@@ -116,28 +139,29 @@ class Module:
         Raises:
             TypeError: a parameter has no schema; `body` or one of `states` does not exist.
         """
+        if idempotent is None:
+            idempotent = impact == 0
 
         def register(handler: Handler) -> Handler:
             documentation = inspect.cleandoc(handler.__doc__ or "")
-            self.add(
-                Function(
-                    name=name or str(getattr(handler, "__name__", "")),
-                    handler=handler,
-                    parameters=parameters_of(handler),
-                    summary=summary or documentation.partition("\n")[0],
-                    documentation=textwrap.dedent(documentation),
-                    alias=alias,
-                    body=body,
-                    media_type=media_type,
-                    impact=impact,
-                    idempotent=impact == 0 if idempotent is None else idempotent,
-                    exclusive=exclusive,
-                    states=tuple(states),
-                    timeout=timeout,
-                    held=held,
-                    cache_key=cache_key,
-                )
+            function = Function(
+                name=name or str(getattr(handler, "__name__", "")),
+                handler=handler,
+                parameters=parameters_of(handler),
+                summary=summary or documentation.partition("\n")[0],
+                documentation=textwrap.dedent(documentation),
+                alias=alias,
+                body=body,
+                media_type=media_type,
+                impact=impact,
+                idempotent=idempotent,
+                exclusive=exclusive,
+                states=tuple(states),
+                timeout=timeout,
+                held=held,
+                cache_key=cache_key,
             )
+            self.add(function)
             return handler
 
         return register
@@ -151,14 +175,17 @@ class Module:
         name = function.name
         if name in self.functions:
             raise TypeError(f"The module {self.name} has two functions named {name}; rename one.")
-        if function.body and function.body not in function.parameters.names:
+
+        parameters = function.parameters.names
+        if function.body and function.body not in parameters:
             raise TypeError(
                 f"The body parameter {function.body!r} of {self.name}.{name} is not one of its parameters."
             )
-        if function.cache_key and function.cache_key not in function.parameters.names:
+        if function.cache_key and function.cache_key not in parameters:
             raise TypeError(
                 f"The cache key {function.cache_key!r} of {self.name}.{name} is not one of its parameters."
             )
+
         for state in function.states:
             if state not in self.states:
                 raise TypeError(
@@ -222,11 +249,14 @@ class Module:
             NotOffered: it does not.
         """
         now = state.now
-        offered = now.entry_points or [
-            other.name for other in self.functions.values() if not other.states or now.state in other.states
-        ]
+        offered = now.entry_points or self._offered_in(now.state)
         if function.name not in offered:
             raise NotOffered(
                 f"{self.name}.{function.name} is not offered in the state {now.state!r}; "
                 f"offered now: {', '.join(offered) or 'nothing'}."
             )
+
+    def _offered_in(self, state: str) -> Sequence[str]:
+        """The functions that are declared for a state."""
+        functions = self.functions.values()
+        return [function.name for function in functions if not function.states or state in function.states]

@@ -21,18 +21,29 @@ def put_in(
     """Return the arguments with the content that belongs inside of them, and the content that is an argument itself."""
     whole: dict[str, Given] = dict(arguments)
     for pointer, value in values.items():
-        if pointer.startswith("/"):
-            parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-            whole[parts[0]] = _with(whole.get(parts[0]), parts[1:], value)
-    return whole, {name: value for name, value in values.items() if not name.startswith("/")}
+        if not pointer.startswith("/"):
+            continue
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+        name = parts[0]
+        whole[name] = _with(whole.get(name), parts[1:], value)
+
+    itself = {name: value for name, value in values.items() if not name.startswith("/")}
+    return whole, itself
 
 
 def _with(given: Given, parts: Sequence[str], value: Value) -> Given:
     """A copy of `given` that holds `value` at the place that `parts` lead to."""
     if not parts:
         return value
-    first, rest = parts[0], parts[1:]
+
+    first = parts[0]
+    rest = parts[1:]
     if isinstance(given, list):
-        return [_with(item, rest, value) if str(index) == first else item for index, item in enumerate(given)]
+        copy = list(given)
+        for index, item in enumerate(given):
+            if str(index) == first:
+                copy[index] = _with(item, rest, value)
+        return copy
+
     fields = given if isinstance(given, dict) else {}
     return {**fields, first: _with(fields.get(first), rest, value)}

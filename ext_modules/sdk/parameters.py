@@ -32,10 +32,11 @@ class BadArguments(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter that callers can pass. `argument`: its name in Python, which ends in _ where `name` is a keyword."""
+    """A parameter that callers can pass."""
 
     name: str
     argument: str
+    """Its name in Python, which ends in _ where `name` is a keyword."""
     annotation: object
     required: bool
     schema: Schema
@@ -43,10 +44,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of a function. `call`: the name of the parameter that receives the `Call`, if there is one."""
+    """The parameters of a function."""
 
     listed: tuple[Parameter, ...]
     call: str | None
+    """The name of the parameter that receives the `Call`, if there is one."""
 
     @property
     def names(self) -> list[str]:
@@ -75,11 +77,13 @@ class Parameters:
             if name not in known:
                 takes = ", ".join(known) or "none"
                 raise BadArguments(f"There is no parameter {name!r}; the parameters are: {takes}.")
+
         bound: dict[str, object] = {}
         for name, parameter in known.items():
+            if name in values and name in written:
+                raise BadArguments(f"The parameter {name!r} is given twice; give it once.")
+
             if name in values:
-                if name in written:
-                    raise BadArguments(f"The parameter {name!r} is given twice; give it once.")
                 value = from_value(values[name], parameter)
                 bound[parameter.argument] = _convert(value, parameter.annotation, name)
             elif name in written:
@@ -106,17 +110,20 @@ def parameters_of(function: Callable[..., object]) -> Parameters:
             raise TypeError(f"The {where} must be an ordinary one that can be given by name.")
         if name not in hints:
             raise TypeError(f"The {where} needs a type annotation, from which its schema is derived.")
+
         annotation = hints[name]
         if annotation is Call:
             if index:
                 raise TypeError(f"The {where} takes the Call and must be the first parameter.")
             call = name
             continue
+
         schema = schema_of(annotation, where)
-        required = parameter.default is inspect.Parameter.empty
-        if not required and not isinstance(parameter.default, (bytes, Value)):
+        is_required = parameter.default is inspect.Parameter.empty
+        has_json_default = not is_required and not isinstance(parameter.default, (bytes, Value))
+        if has_json_default:
             schema = {**schema, "default": parameter.default}
-        listed.append(Parameter(_called(name), name, annotation, required, schema))
+        listed.append(Parameter(_called(name), name, annotation, is_required, schema))
     return Parameters(tuple(listed), call)
 
 
@@ -132,6 +139,7 @@ def schema_of(annotation: object, where: str = "annotation") -> Schema:
     Raises:
         TypeError: the annotation has none.
     """
+    # Simple ones.
     if annotation is typing.Any or annotation is object:
         return {}
     if annotation is None or annotation is type(None):
@@ -140,25 +148,44 @@ def schema_of(annotation: object, where: str = "annotation") -> Schema:
         return dict(_BY_VALUE)
     if isinstance(annotation, type) and annotation in _SIMPLE:
         return {"type": _SIMPLE[annotation]}
-    origin, inner = get_origin(annotation), get_args(annotation)
+
+    # Those with others inside.
+    origin = get_origin(annotation)
+    inner = get_args(annotation)
     if origin is Annotated:
-        schema = schema_of(inner[0], where)
-        notes = [note for note in inner[1:] if isinstance(note, str)]
-        return {**schema, "description": notes[0]} if notes else schema
+        return _annotated(inner, where)
     if origin is Literal:
         return _literal(inner, where)
     if origin in (Union, types.UnionType):
         return {"anyOf": [schema_of(choice, where) for choice in inner]}
-    if annotation is list or origin in (list, collections.abc.Sequence):
-        return {"type": "array", **({"items": schema_of(inner[0], where)} if inner else {})}
-    if annotation is dict or origin in (dict, collections.abc.Mapping):
-        if inner and inner[0] is not str:
+    if _is_list(annotation):
+        return {"type": "array", "items": schema_of(inner[0], where)} if inner else {"type": "array"}
+    if _is_dict(annotation):
+        if not inner:
+            return {"type": "object"}
+        if inner[0] is not str:
             raise TypeError(f"The {where} is a dict whose keys are not str, which JSON has not.")
-        return {"type": "object", **({"additionalProperties": schema_of(inner[1], where)} if inner else {})}
+        return {"type": "object", "additionalProperties": schema_of(inner[1], where)}
+
     raise TypeError(
         f"The {where} is annotated {annotation!r}, which has no JSON Schema; use str, int, float, bool, "
         "list, dict, Literal, Optional, bytes or Value."
     )
+
+
+def _is_list(annotation: object) -> bool:
+    return annotation is list or get_origin(annotation) in (list, collections.abc.Sequence)
+
+
+def _is_dict(annotation: object) -> bool:
+    return annotation is dict or get_origin(annotation) in (dict, collections.abc.Mapping)
+
+
+def _annotated(inner: tuple[object, ...], where: str) -> Schema:
+    """The schema of a type with notes, of which the first text describes it."""
+    schema = schema_of(inner[0], where)
+    notes = [note for note in inner[1:] if isinstance(note, str)]
+    return {**schema, "description": notes[0]} if notes else schema
 
 
 def _literal(choices: tuple[object, ...], where: str) -> Schema:
@@ -167,6 +194,7 @@ def _literal(choices: tuple[object, ...], where: str) -> Schema:
         if not isinstance(choice, (str, int, type(None))):
             raise TypeError(f"The {where} has the literal {choice!r}, which JSON has not.")
         listed.append(choice)
+
     kinds = {type(choice) for choice in choices}
     kind = kinds.pop() if len(kinds) == 1 else None
     return {"type": _SIMPLE[kind], "enum": listed} if kind in _SIMPLE else {"enum": listed}
@@ -183,6 +211,7 @@ def from_value(value: Value, parameter: Parameter) -> JSON | Value:
         return value
     if str in kinds or object in kinds or typing.Any in kinds:
         return value.text()
+
     try:
         parsed: JSON = json.loads(value.data)
     except (ValueError, RecursionError) as error:
@@ -194,7 +223,9 @@ def from_value(value: Value, parameter: Parameter) -> JSON | Value:
 
 
 def _leaves(annotation: object) -> tuple[object, ...]:
-    origin, inner = get_origin(annotation), get_args(annotation)
+    """The types that an annotation allows."""
+    origin = get_origin(annotation)
+    inner = get_args(annotation)
     if origin is Annotated:
         return _leaves(inner[0])
     if origin is Literal:
@@ -214,42 +245,27 @@ def _convert(given: Given, annotation: object, name: str) -> object:
     Raises:
         BadArguments: it does not fit.
     """
-    origin, inner = get_origin(annotation), get_args(annotation)
+    origin = get_origin(annotation)
+    inner = get_args(annotation)
     if origin is Annotated:
         return _convert(given, inner[0], name)
     if origin in (Union, types.UnionType):
         return _convert_union(given, inner, annotation, name)
     if annotation is typing.Any or annotation is object:
         return given
-    if annotation is Value:
-        if isinstance(given, str):
-            return Value(given.encode(), "text/plain", written=True)
-        if isinstance(given, Value):
+
+    if _is_list(annotation) and isinstance(given, list):
+        if not inner:
             return given
-    elif annotation is bytes:
-        if isinstance(given, str):
-            return given.encode()
-        if isinstance(given, Value):
-            return given.data
-    elif origin is Literal:
-        for choice in inner:
-            if given == choice and isinstance(given, bool) == isinstance(choice, bool):
-                return choice
-    elif annotation is None or annotation is type(None):
-        if given is None:
-            return None
-    elif (annotation is list or origin in (list, collections.abc.Sequence)) and isinstance(given, list):
-        return [_convert(item, inner[0], f"{name}[{i}]") for i, item in enumerate(given)] if inner else given
-    elif (annotation is dict or origin in (dict, collections.abc.Mapping)) and isinstance(given, dict):
-        return (
-            {key: _convert(item, inner[1], f"{name}.{key}") for key, item in given.items()}
-            if inner
-            else given
-        )
-    else:
-        fits, value = _scalar(given, annotation)
-        if fits:
-            return value
+        return [_convert(item, inner[0], f"{name}[{index}]") for index, item in enumerate(given)]
+    if _is_dict(annotation) and isinstance(given, dict):
+        if not inner:
+            return given
+        return {key: _convert(item, inner[1], f"{name}.{key}") for key, item in given.items()}
+
+    fits, value = _scalar(given, annotation)
+    if fits:
+        return value
     raise BadArguments(f"The parameter {name!r} takes {_kind(annotation)}, not {_shown(given)}.")
 
 
@@ -262,9 +278,26 @@ def _convert_union(given: Given, choices: tuple[object, ...], annotation: object
     raise BadArguments(f"The parameter {name!r} takes {_kind(annotation)}, not {_shown(given)}.")
 
 
-def _scalar(given: object, annotation: object) -> tuple[bool, object]:
+def _scalar(given: Given, annotation: object) -> tuple[bool, object]:
+    """Whether `given` fits a type that has no others inside, and what the function receives."""
+    if annotation is None or annotation is type(None):
+        return given is None, None
+    if get_origin(annotation) is Literal:
+        return _choice(given, get_args(annotation))
+
+    # Content, or text in its place.
+    if annotation is Value:
+        if isinstance(given, str):
+            return True, Value(given.encode(), "text/plain", written=True)
+        return isinstance(given, Value), given
+    if annotation is bytes:
+        if isinstance(given, str):
+            return True, given.encode()
+        return (True, given.data) if isinstance(given, Value) else (False, given)
     if isinstance(given, Value) and annotation is str:
         return True, given.text()
+
+    # In Python, a bool is an int.
     if isinstance(given, bool) or annotation is bool:
         return isinstance(given, bool) and annotation is bool, given
     if annotation is str:
@@ -274,6 +307,14 @@ def _scalar(given: object, annotation: object) -> tuple[bool, object]:
     if annotation is int and isinstance(given, float) and given.is_integer():
         return True, int(given)
     return annotation is int and isinstance(given, int), given
+
+
+def _choice(given: Given, choices: tuple[object, ...]) -> tuple[bool, object]:
+    for choice in choices:
+        # In Python, 1 equals True.
+        if given == choice and isinstance(given, bool) == isinstance(choice, bool):
+            return True, choice
+    return False, given
 
 
 def _shown(given: Given) -> str:

@@ -7,6 +7,7 @@ the remaining processes are found by a mark in their environment.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -30,13 +31,12 @@ _READ: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How a program ended. `code`: exit status, the negative signal number, or None if the program was cut short.
-
-    `left`: how many of its processes could not be killed.
-    """
+    """How a program ended."""
 
     code: int | None
+    """Its exit status, the negative signal number, or None if it was cut short."""
     left: int = 0
+    """How many of its processes could not be killed."""
 
 
 class Process:
@@ -99,11 +99,15 @@ class Process:
             for descriptor in pipes:
                 os.close(descriptor)
             raise
+
+        # The supervisor has the other ends: if it dies, ours end.
         cls.running.add(supervisor.pid)
         cls.started += 1
         for descriptor in (control_end, output_end, report_end):
             os.close(descriptor)
-        reader, report = asyncio.StreamReader(limit=_READ), _Report(mark)
+
+        reader = asyncio.StreamReader(limit=_READ)
+        report = _Report(mark)
         process = cls(supervisor, control, mark, reader, report)
         try:
             report.output = await _connect(output, asyncio.StreamReaderProtocol(reader))
@@ -140,6 +144,7 @@ class Process:
                     pass
         except TimeoutError:
             self._supervisor.kill()
+
         # It has closed its report or was killed, so it ends now.
         while self._supervisor.poll() is None:  # noqa: ASYNC110
             await asyncio.sleep(0.002)
@@ -179,13 +184,14 @@ async def _connect(descriptor: int, protocol: asyncio.BaseProtocol) -> asyncio.B
 async def _uncancelled(work: Coroutine[object, object, Status]) -> Status:
     """Wait for `work` even when cancelled, and raise the cancellation afterwards."""
     task = asyncio.ensure_future(work)
-    cancelled = False
+    was_cancelled = False
     while not task.done():
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
+            was_cancelled = True
+
+    if was_cancelled:
         raise asyncio.CancelledError
     return task.result()
 
@@ -193,14 +199,14 @@ async def _uncancelled(work: Coroutine[object, object, Status]) -> Status:
 def _status(report: bytes) -> Status | None:
     if not report:
         return None
-    said = json.loads(report)
-    return Status(said["status"], said["left"])
+    fields = json.loads(report)
+    return Status(fields["status"], fields["left"])
 
 
 def marked(mark: str) -> list[int]:
     """Ids of the running processes whose environment carries `mark`."""
-    wanted = f"{MARK}={mark}".encode()
-    found: list[int] = []
+    variable = f"{MARK}={mark}".encode()
+    pids: list[int] = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
@@ -208,9 +214,10 @@ def marked(mark: str) -> list[int]:
             environment = Path(f"/proc/{entry}/environ").read_bytes()
         except OSError:
             continue
-        if wanted in environment.split(b"\0"):
-            found.append(int(entry))
-    return found
+
+        if variable in environment.split(b"\0"):
+            pids.append(int(entry))
+    return pids
 
 
 def kill_marked(mark: str) -> None:
@@ -219,9 +226,9 @@ def kill_marked(mark: str) -> None:
         pids = marked(mark)
         if not pids:
             return
+
+        # All are stopped before any is killed, so that none can start others meanwhile.
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in pids:
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-                except ProcessLookupError:
-                    continue

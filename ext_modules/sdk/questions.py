@@ -22,21 +22,26 @@ class AskRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question. `schema`: the form to fill in, as JSON Schema, or None. `url`: an address to open instead."""
+    """A question."""
 
     id: str
+    """The question, within its call."""
     message: str
     schema: Mapping[str, JSON] | None = None
+    """The form to fill in, as JSON Schema; None: there is none."""
     url: str = ""
+    """An address to open instead; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question. `values`: the form's values. `reason`: why no one decided; only with "cancel"."""
+    """The answer to a question."""
 
     action: Action
     values: Mapping[str, JSON] = field(default_factory=dict)
+    """The form's values."""
     reason: str = ""
+    """Why no one decided; only with "cancel"."""
 
 
 class OpenAsks:
@@ -58,11 +63,12 @@ class OpenAsks:
     def answered(self, call: str, ask: str, answer: Answer | AskRefused) -> None:
         """Deliver an answer. Only the first one counts."""
         waiting = self._waiting.get((call, ask))
-        if waiting is not None and not waiting.done():
-            if isinstance(answer, AskRefused):
-                waiting.set_exception(answer)
-            else:
-                waiting.set_result(answer)
+        if waiting is None or waiting.done():
+            return
+        if isinstance(answer, AskRefused):
+            waiting.set_exception(answer)
+        else:
+            waiting.set_result(answer)
 
 
 OPEN: Final = OpenAsks()

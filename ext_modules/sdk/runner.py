@@ -16,7 +16,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from ext_modules.sdk.call import AgentState, Call, Event, Outbox, Output, StateChange, enter
 from ext_modules.sdk.module import Function, Module, NotOffered, UnknownFunction
@@ -37,7 +37,7 @@ _UNDERWAY: Final[set[Future[object]]] = set()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A caller's request. `timeout` in seconds from now."""
+    """A caller's request."""
 
     call_id: str
     session: str
@@ -45,26 +45,31 @@ class Asked:
     function: str
     arguments: Mapping[str, JSON] = field(default_factory=dict)
     values: Mapping[str, Value] = field(default_factory=dict)
+    """Arguments passed as content."""
     timeout: float = 600.0
+    """In seconds from now."""
     carried: bytes = b""
+    """What the agent's earlier calls left for this one."""
     cached: Value | None = None
+    """What an earlier call with the same key stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The call succeeded. `kind` says what `value` is: text, JSON, an artifact's id, or "" for streamed output.
-
-    `carried`: what later calls will find, or None to leave the earlier data. `cached`: the id of the artifact that
-    later calls with the same key will find, or "".
-    """
+    """The call succeeded."""
 
     kind: Literal["text", "json", "artifact", "output"]
+    """What `value` is: text, JSON, an artifact's id, or "" because what was streamed is the result."""
     value: str
     media_type: str
     data: str
+    """Details that are not text for the agent, as JSON; empty: none."""
     state: StateChange | None
+    """The state, if the call has changed it."""
     carried: bytes | None = None
+    """What later calls will find; None: the earlier data stays."""
     cached: str = ""
+    """The id of the artifact that later calls with the same key will find; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +77,10 @@ class Failed:
     """The call failed; describes what the function raised."""
 
     type: str
+    """The name of the error's class."""
     message: str
     trace: str
+    """Where it happened, from the module's own code on."""
 
 
 Emit = Callable[[Event], Awaitable[None]]
@@ -86,6 +93,7 @@ async def run(module: Module, asked: Asked, emit: Emit) -> Ended | Failed:
         bound = function.parameters.bind(asked.arguments, asked.values)
     except (UnknownFunction, BadArguments) as error:
         return Failed(type(error).__name__, str(error), "")
+
     async with asyncio.TaskGroup() as group:
         # Most functions send nothing before their end, so the task that forwards events starts at the first one.
         outbox = Outbox(asyncio.get_running_loop(), lambda: group.create_task(_pass_on(outbox, emit)))
@@ -123,10 +131,12 @@ async def _in_turn(
 async def _offered(
     module: Module, function: Function, bound: dict[str, object], call: Call
 ) -> Ended | Failed:
+    """Run a function, if the agent's state offers it."""
     try:
         module.check_offered(function, call.agent_state)
     except NotOffered as error:
         return Failed("NotOffered", str(error), "")
+
     before = call.agent_state.now
     try:
         enter(call)
@@ -142,8 +152,10 @@ def _changed(before: StateChange, state: AgentState) -> StateChange | None:
 
 
 async def _perform(function: Function, bound: dict[str, object], call: Call) -> object:
+    """What a function returns, wherever it has to run."""
     if function.parameters.call:
         bound = {function.parameters.call: call, **bound}
+
     if not _in_a_thread(function.handler):
         value = function.handler(**bound)
         if isinstance(value, AsyncIterator):
@@ -151,6 +163,7 @@ async def _perform(function: Function, bound: dict[str, object], call: Call) -> 
         assert isinstance(value, Awaitable)
         result: object = await value
         return result
+
     context = contextvars.copy_context()
     future = _THREADS.submit(lambda: context.run(_in_thread, function.handler, bound, call))
     _UNDERWAY.add(future)
@@ -199,41 +212,47 @@ def _deliver(item: object, call: Call) -> None:
 
 def _ended(returned: object, function: Function, call: Call, state: StateChange | None) -> Ended:
     """The end that fits what the function returned. A result too large for one message is streamed."""
-    result = returned if isinstance(returned, Result) else None
-    value = result.value if result else returned
-    media_type = (result.media_type if result else "") or function.media_type
-    data = json.dumps(dict(result.data), ensure_ascii=False) if result and result.data else ""
+    result = returned if isinstance(returned, Result) else Result(cast(JSON, returned))
+    value = result.value
+    media_type = result.media_type or function.media_type
+    data = json.dumps(dict(result.data), ensure_ascii=False) if result.data else ""
     if value is None:
         return Ended("output", "", media_type, data, state)
-    if isinstance(value, (bytes, Value)):
-        content = (
-            value if isinstance(value, Value) else Value(value, media_type or "application/octet-stream")
-        )
-        return Ended("artifact", call.artifact(content), content.media_type, data, state)
-    kind: Literal["text", "json"] = "text" if isinstance(value, str) else "json"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    media_type = media_type or ("text/plain" if kind == "text" else "application/json")
+
+    if isinstance(value, bytes):
+        value = Value(value, media_type or "application/octet-stream")
+    if isinstance(value, Value):
+        return Ended("artifact", call.artifact(value), value.media_type, data, state)
+
+    kind: Literal["text", "json"]
+    if isinstance(value, str):
+        kind = "text"
+        text = value
+        media_type = media_type or "text/plain"
+    else:
+        kind = "json"
+        text = json.dumps(value, ensure_ascii=False)
+        media_type = media_type or "application/json"
     encoded = text.encode("utf-8", "replace")
     if len(encoded) <= LARGEST_VALUE:
         return Ended(kind, encoded.decode(), media_type, data, state)
+
+    # What was streamed before would be taken for a part of it.
     if call.streamed:
-        return Ended(
-            "artifact",
-            call.artifact(encoded, name=function.name, media_type=media_type),
-            media_type,
-            data,
-            state,
-        )
+        artifact = call.artifact(encoded, name=function.name, media_type=media_type)
+        return Ended("artifact", artifact, media_type, data, state)
     call.output(text)
     return Ended("output", "", media_type, data, state)
 
 
 def _trace(error: BaseException) -> str:
     """The stack trace, starting at the module's own code."""
-    frame, own = error.__traceback__, error.__traceback__
+    own = error.__traceback__
+    frame = error.__traceback__
     while frame is not None:
         code = frame.tb_frame.f_code
-        if code.co_filename == __file__ and code.co_name in _CALLERS and frame.tb_next is not None:
+        is_ours = code.co_filename == __file__ and code.co_name in _CALLERS
+        if is_ours and frame.tb_next is not None:
             own = frame.tb_next
         frame = frame.tb_next
     return "".join(traceback.format_exception(type(error), error, own))
@@ -241,8 +260,12 @@ def _trace(error: BaseException) -> str:
 
 def is_spent(end: Ended | Failed) -> bool:
     """Whether a call failed because nothing can be started here any more: no thread, and so no process."""
-    if not isinstance(end, Failed) or not (end.type == "BlockingIOError" or _NO_THREAD in end.message):
+    if not isinstance(end, Failed):
         return False
+    looks_like_it = end.type == "BlockingIOError" or _NO_THREAD in end.message
+    if not looks_like_it:
+        return False
+
     try:
         threading.Thread(target=int).start()
     except RuntimeError:

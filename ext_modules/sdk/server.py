@@ -57,10 +57,12 @@ class Servicer:
         """`spent`: called when no further call can be served: nothing can be started, or something can't be ended."""
         self._module = module
         self._spent = spent
-        self._calls = 0
-        self._cut_off = False
-        self._traces = traces.Traces() if module.needs.forgets else None
         self._manifest = wire.manifest(module)
+        self._traces = traces.Traces() if module.needs.forgets else None
+        self._calls = 0
+        """How many calls are under way."""
+        self._cut_off = False
+        """Whether a call was cut off, so that its function may still run in a thread."""
 
     async def Describe(
         self, request: pb.DescribeRequest, context: grpc.aio.ServicerContext[pb.DescribeRequest, pb.Manifest]
@@ -92,19 +94,21 @@ class Servicer:
             call_id = request.call_id
 
             async def emit(event: Event | Ended | Failed, call_id: str = call_id) -> None:
-                said = wire.event(event)
-                said.call_id = call_id
-                await context.write(said)
+                message = wire.event(event)
+                message.call_id = call_id
+                await context.write(message)
 
             await emit(await self._run(request, None, emit))
 
     async def _run(
         self, request: pb.InvokeRequest, remaining: float | None, emit: Callable[[Event], Awaitable[None]]
     ) -> Ended | Failed:
+        """Serve a call. `remaining`: seconds until its gRPC deadline; None: it has none."""
         try:
             asked = wire.asked(request, remaining=DEFAULT_TIMEOUT if remaining is None else remaining)
         except BadArguments as error:
             return Failed("BadArguments", str(error), "")
+
         self._calls += 1
         began = strays.now()
         try:
@@ -120,6 +124,7 @@ class Servicer:
             self._calls -= 1
             if self._traces is not None and not self._calls:
                 self._traces.remove()
+
         if is_spent(end):
             self._spent()
         self._look()
@@ -150,12 +155,16 @@ class Servicer:
             await context.abort(
                 grpc.StatusCode.UNIMPLEMENTED, f"The module {self._module.name} has no states."
             )
-        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+        loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
         state = self._module.agent(request.session, request.agent)
         stop = state.watch(lambda _: _set_from_any_thread(loop, changed))
+
         sent: StateChange | None = None
         try:
             while True:
+                # Cleared before the state is read: a change meanwhile sets it again.
                 changed.clear()
                 if state.now != sent:
                     sent = state.now
@@ -225,18 +234,20 @@ async def start(
     Raises:
         OSError: the socket can't be created there.
     """
-    _remove_stale(socket)
     server = grpc.aio.server(options=OPTIONS)
     server.add_generic_rpc_handlers((Servicer(module, spent).handlers(),))
     healthy: Health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # its stubs lack aio
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
     reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+
+    _remove_stale(socket)
     try:
         server.add_insecure_port(f"unix:{socket}")
     except RuntimeError as error:
         raise OSError(
             f"The socket {socket} can't be made; check that its directory exists and is writable."
         ) from error
+
     await server.start()
     await healthy.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
     return server, healthy
@@ -263,6 +274,7 @@ async def serve(module: Module, socket: Path) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+
     proxy = await egress.offer()
     async with module.running():
         server, healthy = await start(module, socket, lambda: _end_spent(module, stop))
@@ -270,5 +282,6 @@ async def serve(module: Module, socket: Path) -> None:
         await stop.wait()
         await healthy.enter_graceful_shutdown()
         await server.stop(grace=0.5)
+
     if proxy is not None:
         proxy.close()

@@ -24,7 +24,8 @@ _BEGAN: Final = 19
 
 def contained() -> bool:
     """Whether all processes here belong to the module: this is a sandbox, right below its first process."""
-    return RIGHT in os.environ and (os.getpid() == 1 or os.getppid() in (0, 1))
+    is_right_below = os.getpid() == 1 or os.getppid() in (0, 1)
+    return RIGHT in os.environ and is_right_below
 
 
 def only_looks() -> bool:
@@ -45,14 +46,17 @@ def end_strays(spared: Collection[int] = (), *, since: int = 0) -> bool:
     """
     if not contained():
         return True
+
     deadline = time.monotonic() + _WITHIN
     stopped: set[int] = set()
-    while found := _strays(spared, since):
+    while strays := _strays(spared, since):
         # All are stopped before any is killed, so that none can start others meanwhile.
-        fresh = found - stopped
-        _send(fresh or found, signal.SIGSTOP if fresh else signal.SIGKILL)
-        stopped |= fresh
-        if not fresh:
+        fresh = strays - stopped
+        if fresh:
+            _send(fresh, signal.SIGSTOP)
+            stopped |= fresh
+        else:
+            _send(strays, signal.SIGKILL)
             time.sleep(0.001)
         if time.monotonic() > deadline:
             return False
@@ -68,21 +72,22 @@ def _send(pids: set[int], number: signal.Signals) -> None:
 def _strays(spared: Collection[int], since: int) -> set[int]:
     processes = _processes()
     parents = {pid: parent for pid, (parent, _) in processes.items()}
-    kept = {os.getpid(), *spared}
+
+    # This process, those above it, and those that are spared.
+    staying = {os.getpid(), *spared}
     above = os.getpid()
     while above := parents.get(above, 0):
-        kept.add(above)
-    return {
-        pid
-        for pid, (_, began) in processes.items()
-        if began >= since and not _stays(pid, parents, kept, set(spared))
-    }
+        staying.add(above)
+
+    candidates = [pid for pid, (_, began) in processes.items() if began >= since]
+    return {pid for pid in candidates if not _stays(pid, parents, staying, set(spared))}
 
 
-def _stays(pid: int, parents: dict[int, int], kept: set[int], roots: set[int]) -> bool:
-    """Whether a process is kept, was placed here from outside (no parent here), or descends from a spared one."""
-    if pid in kept or not parents[pid]:
+def _stays(pid: int, parents: dict[int, int], staying: set[int], roots: set[int]) -> bool:
+    """Whether a process stays: it is to, was placed here from outside (no parent here), or descends from a spared one."""
+    if pid in staying or not parents[pid]:
         return True
+
     seen: set[int] = set()
     while (pid := parents.get(pid, 0)) and pid not in seen:
         if pid in roots:
@@ -93,11 +98,13 @@ def _stays(pid: int, parents: dict[int, int], kept: set[int], roots: set[int]) -
 
 def _processes() -> dict[int, tuple[int, int]]:
     """The parent (0 if it is not here) and the start time of each process here, without those that have ended."""
-    found: dict[int, tuple[int, int]] = {}
+    processes: dict[int, tuple[int, int]] = {}
     for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-                if fields[0] not in (b"Z", b"X"):
-                    found[int(entry)] = int(fields[1]), int(fields[_BEGAN])
-    return found
+        if not entry.isdigit():
+            continue
+        with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
+            # Behind the program's name, which may contain anything.
+            fields = file.read().rpartition(b")")[2].split()
+            if fields[0] not in (b"Z", b"X"):
+                processes[int(entry)] = int(fields[1]), int(fields[_BEGAN])
+    return processes

@@ -29,25 +29,32 @@ KILL_WITHIN = 5.0
 
 def descendants(root: int) -> set[int]:
     """Process ids of all descendants of `root`, from /proc, without zombies."""
+    children = _children()
+    below: set[int] = set()
+    waiting = [root]
+    while waiting:
+        new = [pid for pid in children.get(waiting.pop(), []) if pid not in below]
+        below.update(new)
+        waiting.extend(new)
+    return below
+
+
+def _children() -> dict[int, list[int]]:
+    """The children of each process, without zombies, which no longer have any."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
         try:
             with open(f"/proc/{entry}/stat", "rb") as file:
+                # Behind the program's name, which may contain anything.
                 state, parent = file.read().rpartition(b")")[2].split()[:2]
         except OSError:
             continue
-        # A zombie no longer has children.
+
         if state not in (b"Z", b"X"):
             children.setdefault(int(parent), []).append(int(entry))
-    found: set[int] = set()
-    waiting = [root]
-    while waiting:
-        below = [pid for pid in children.get(waiting.pop(), []) if pid not in found]
-        found.update(below)
-        waiting.extend(below)
-    return found
+    return children
 
 
 def send(pids: set[int], number: signal.Signals) -> None:
@@ -61,11 +68,13 @@ def end_all() -> int:
     """Kill every descendant and reap it. Return how many are left."""
     deadline = time.monotonic() + KILL_WITHIN
     while not _reaped():
+        # All are stopped before any is killed, so that none can start others meanwhile.
         stopped: set[int] = set()
         while (running := descendants(os.getpid()) - stopped) and time.monotonic() < deadline:
             send(running, signal.SIGSTOP)
             stopped |= running
         send(stopped, signal.SIGKILL)
+
         if time.monotonic() > deadline:
             break
         time.sleep(0.002)
@@ -88,6 +97,8 @@ def start(command: list[str]) -> int:
     pid = os.fork()
     if pid:
         return pid
+
+    # In the child. What it can't set up is no reason not to run.
     try:
         os.setsid()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
@@ -96,6 +107,7 @@ def start(command: list[str]) -> int:
             file.write("1000")
     except OSError:
         pass
+
     try:
         os.execvp(command[0], command)
     except OSError as error:
@@ -109,6 +121,7 @@ def wait(main: int, control: int, wake: int) -> int | None:
     while True:
         ready, _, _ = select.select([control, wake], [], [])
         if wake in ready:
+            # Some children have ended; orphans that were inherited are reaped as well.
             os.read(wake, 512)
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -116,26 +129,34 @@ def wait(main: int, control: int, wake: int) -> int | None:
                     return os.waitstatus_to_exitcode(status)
                 if pid == 0:
                     break
+
         if control in ready:
             return None
 
 
 def main() -> None:
-    control, report, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    control = int(sys.argv[1])
+    report = int(sys.argv[2])
+    command = sys.argv[3:]
     for descriptor in (control, report):
         fcntl.fcntl(descriptor, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+
+    # Before there is a child: each end of one makes `wake` readable.
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     pid = start(command)
+
     # The reader of the command's output waits until no process holds the output open.
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
+
     status = wait(pid, control, wake)
     left = end_all()
     os.write(report, json.dumps({"status": status, "left": left}).encode())

@@ -15,7 +15,8 @@ def empty(folder: str) -> None:
     Works however deeply folders are nested: the content of each folder is first moved up. Anything that can't be
     removed stays. It is in a file system of limited size that ends with the instance.
     """
-    number, prefix = itertools.count(), secrets.token_hex(8)
+    prefix = secrets.token_hex(8)
+    numbers = itertools.count()
     waiting = _entries(folder)
     while waiting:
         path = waiting.pop()
@@ -23,10 +24,11 @@ def empty(folder: str) -> None:
             if not _opened(path):
                 os.unlink(path)
                 continue
-            for one in _entries(path):
-                risen = os.path.join(folder, f"{prefix}-{next(number)}")
-                _opened(one)  # a folder without write permission can't be moved
-                os.rename(one, risen)
+
+            for entry in _entries(path):
+                risen = os.path.join(folder, f"{prefix}-{next(numbers)}")
+                _opened(entry)  # a folder without write permission can't be moved
+                os.rename(entry, risen)
                 waiting.append(risen)
             os.rmdir(path)
 

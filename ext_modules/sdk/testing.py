@@ -20,26 +20,34 @@ from ext_modules.sdk.values import JSON, Value
 
 @dataclass(slots=True)
 class Done:
-    """The result of a call. `output`: what the agent would get; `streamed`: the pieces in which text arrived.
+    """The result of a call."""
 
-    `error`: what the function raised, or None. `artifact`: the id of the artifact that is the result, or "". `carried`:
-    what the call left for the agent's next calls, or None. `cached`: the id of the artifact for later calls with the
-    same key, or "".
-    """
-
+    # The result.
     output: str = ""
+    """What the agent would get."""
     media_type: str = ""
     data: dict[str, JSON] = field(default_factory=dict)
+    artifact: str = ""
+    """The id of the artifact that is the result; empty: none is."""
+    error: Failed | None = None
+    """What the function raised; None: nothing."""
+
+    # What came before it.
     streamed: list[str] = field(default_factory=list)
+    """The pieces in which text arrived."""
     progress: list[Progress] = field(default_factory=list)
     artifacts: dict[str, Value] = field(default_factory=dict)
-    artifact: str = ""
+    """All artifacts, by id."""
     states: list[StateChange] = field(default_factory=list)
     asked: list[Ask] = field(default_factory=list)
-    error: Failed | None = None
+
+    # What is left of it.
     ends: int = 0
+    """How many ends there were; a call has one."""
     carried: bytes | None = None
+    """What it left for the agent's next calls; None: nothing."""
     cached: str = ""
+    """The id of the artifact for later calls with the same key; empty: none."""
 
 
 class Bench:
@@ -91,8 +99,11 @@ class Bench:
         return done
 
     def _key(self, function: str, arguments: Mapping[str, JSON]) -> str:
-        found = self._module.functions.get(function)
-        return str(arguments.get(found.cache_key, "")) if found is not None and found.cache_key else ""
+        """The key under which a call's result is cached; empty: under none."""
+        called = self._module.functions.get(function)
+        if called is None or not called.cache_key:
+            return ""
+        return str(arguments.get(called.cache_key, ""))
 
 
 def _note(done: Done, event: Event | Ended | Failed) -> None:
@@ -108,6 +119,7 @@ def _note(done: Done, event: Event | Ended | Failed) -> None:
         case ArtifactChunk():
             before = done.artifacts.get(event.id, Value(b""))
             done.artifacts[event.id] = Value(before.data + event.data, event.media_type, event.name)
+
         case Failed():
             done.error = event
             done.ends += 1

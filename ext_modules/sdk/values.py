@@ -16,6 +16,7 @@ class Value:
     data: bytes
     media_type: str = "application/octet-stream"
     name: str = ""
+    """The name of the variable or the file; empty: it has none."""
     written: bool = field(default=False, compare=False)
     """Whether it was written in the call, and not passed by value."""
 
@@ -26,12 +27,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A return value with additional information.
-
-    `value` None: the streamed text is the result. `data`: details that are not text for the agent, such as an exit
-    status.
-    """
+    """A return value with additional information."""
 
     value: JSON | bytes | Value = None
+    """None: the streamed text is the result."""
     media_type: str = ""
     data: Mapping[str, JSON] = field(default_factory=dict)
+    """Details that are not text for the agent, such as an exit status."""

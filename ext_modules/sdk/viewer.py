@@ -66,7 +66,8 @@ def _write_nothing() -> None:
     if not handled:
         return
 
-    places = [(folder, handled) for folder in (*_OWN, *(_LAYERED if in_layer() else ()))]
+    folders = (*_OWN, *_LAYERED) if in_layer() else _OWN
+    places = [(folder, handled) for folder in folders]
     settings = [(folder, landlock.WRITE_FILE | landlock.TRUNCATE) for folder in _WRITABLE]
     landlock.restrict(handled, [*places, *settings])
 
@@ -74,14 +75,14 @@ def _write_nothing() -> None:
 def _meet_nobody(libc: ctypes.CDLL) -> None:
     if platform.machine() not in _CALLS:
         return
-    steps = program(platform.machine())
-    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
 
     class Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
 
-    made = Program(len(steps), ctypes.addressof(code))
-    libc.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(made), 0, 0)
+    steps = program(platform.machine())
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+    filter_program = Program(len(steps), ctypes.addressof(code))
+    libc.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(filter_program), 0, 0)
 
 
 def program(machine: str) -> Sequence[tuple[int, int, int, int]]:

@@ -83,18 +83,25 @@ def asked(request: pb.InvokeRequest, *, remaining: float) -> Asked:
         raise BadArguments(f"The arguments are not JSON: {error}.") from error
     if not isinstance(arguments, dict):
         raise BadArguments("The arguments are not a JSON object.")
-    values = {name: Value(value.data, value.media_type, value.name) for name, value in request.values.items()}
-    timeout = min(remaining, request.timeout_ms / 1000 if request.timeout_ms else remaining)
+
+    timeout = remaining
+    if request.timeout_ms:
+        timeout = min(timeout, request.timeout_ms / 1000)
+    cached: Value | None = None
+    if request.HasField("cached"):
+        cached = Value(request.cached.data, request.cached.media_type)
     return Asked(
-        request.call_id,
-        request.session,
-        request.agent,
-        request.function,
-        arguments,
-        values,
-        timeout,
-        request.carried,
-        Value(request.cached.data, request.cached.media_type) if request.HasField("cached") else None,
+        call_id=request.call_id,
+        session=request.session,
+        agent=request.agent,
+        function=request.function,
+        arguments=arguments,
+        values={
+            name: Value(value.data, value.media_type, value.name) for name, value in request.values.items()
+        },
+        timeout=timeout,
+        carried=request.carried,
+        cached=cached,
     )
 
 
@@ -106,46 +113,52 @@ def event(given: Event | Ended | Failed) -> pb.InvokeEvent:
         case Output():
             return pb.InvokeEvent(output=pb.Output(text=given.text, stream=given.stream))
         case ArtifactChunk():
-            return pb.InvokeEvent(
-                artifact=pb.ArtifactChunk(
-                    id=given.id,
-                    name=given.name,
-                    media_type=given.media_type,
-                    data=given.data,
-                    last=given.last,
-                )
-            )
+            return pb.InvokeEvent(artifact=_artifact(given))
         case StateChange():
             return pb.InvokeEvent(state=state(given))
         case Ask():
-            schema = "" if given.schema is None else json.dumps(dict(given.schema))
-            return pb.InvokeEvent(
-                ask=pb.Ask(
-                    id=given.id, message=_clean(given.message), schema_json=schema, url=_clean(given.url)
-                )
-            )
+            return pb.InvokeEvent(ask=_ask(given))
         case Ended():
             return pb.InvokeEvent(result=_result(given))
         case Failed():
-            message, trace = _clean(given.message), _clean(given.trace)
-            return pb.InvokeEvent(
-                error=pb.Error(
-                    type=given.type[:128], message=_cut(message, 64 << 10), stack_trace=_cut(trace, 256 << 10)
-                )
-            )
+            return pb.InvokeEvent(error=_error(given))
+
+
+def _artifact(chunk: ArtifactChunk) -> pb.ArtifactChunk:
+    return pb.ArtifactChunk(
+        id=chunk.id,
+        name=chunk.name,
+        media_type=chunk.media_type,
+        data=chunk.data,
+        last=chunk.last,
+    )
+
+
+def _ask(ask: Ask) -> pb.Ask:
+    schema = "" if ask.schema is None else json.dumps(dict(ask.schema))
+    return pb.Ask(id=ask.id, message=_clean(ask.message), schema_json=schema, url=_clean(ask.url))
+
+
+def _error(failed: Failed) -> pb.Error:
+    return pb.Error(
+        type=failed.type[:128],
+        message=_cut(_clean(failed.message), 64 << 10),
+        stack_trace=_cut(_clean(failed.trace), 256 << 10),
+    )
 
 
 def answer(request: pb.AnswerRequest) -> Answer | AskRefused:
     """Convert the answer to a question. Values that are not a JSON object count as not filled in."""
     if request.action == pb.AnswerRequest.ACTION_REFUSED:
         return AskRefused(request.reason)
+
     try:
         values = json.loads(request.values_json or "{}")
     except (ValueError, RecursionError):
-        values = None
-    return Answer(
-        _ACTIONS.get(request.action, "cancel"), values if isinstance(values, dict) else {}, request.reason
-    )
+        values = {}
+    if not isinstance(values, dict):
+        values = {}
+    return Answer(_ACTIONS.get(request.action, "cancel"), values, request.reason)
 
 
 def state(change: StateChange) -> pb.StateChange:
