@@ -17,11 +17,12 @@ CARD: Final = "/.well-known/agent-card.json"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of an agent. `base`: the address below which its card is."""
+    """The address of an agent."""
 
     scheme: str
     host: str
     base: str
+    """The address below which its card is."""
 
     @property
     def token(self) -> str:
@@ -42,17 +43,24 @@ def address_of(at: str) -> Address:
     """
     try:
         parts = urlsplit(at.strip())
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        has_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or not at.isascii():
-        raise AgentFailed(f"{at[:200]!r} is not an address of the form https://host/path.")
+        raise _no_address(at) from None
+    if parts.scheme not in ("http", "https") or not has_host:
+        raise _no_address(at)
+    if parts.query or parts.fragment or not at.isascii():
+        raise _no_address(at)
     if parts.username is not None or parts.password is not None:
         raise AgentFailed(
             f"An address with a user name or a password in it is not used; store a token as the secret {TOKENS}."
         )
+
     base = at.strip().removesuffix(CARD).rstrip("/")
     return Address(parts.scheme, parts.hostname or "", base)
+
+
+def _no_address(at: str) -> AgentFailed:
+    return AgentFailed(f"{at[:200]!r} is not an address of the form https://host/path.")
 
 
 def without_tokens(text: str) -> str:
@@ -63,5 +71,6 @@ def without_tokens(text: str) -> str:
 
 
 def _tokens(environment: Mapping[str, str]) -> dict[str, str]:
-    rows = (line.split() for line in environment.get(TOKENS, "").splitlines())
+    """The token of each host."""
+    rows = [line.split() for line in environment.get(TOKENS, "").splitlines()]
     return {row[0].lower(): row[1] for row in rows if len(row) == 2}

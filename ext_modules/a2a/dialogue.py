@@ -67,12 +67,16 @@ async def card_at(call: Call, address: Address, http: httpx.AsyncClient) -> Agen
                 card = await A2ACardResolver(http, address.base).get_agent_card()
     except TimeoutError as error:
         raise AgentFailed(f"{address.host} gave no agent card within {_CARD_WITHIN:g} s.") from error
-    here = [one for one in card.supported_interfaces if address.leads_on_to(one.url)]
+
+    here = [interface for interface in card.supported_interfaces if address.leads_on_to(interface.url)]
     if not here:
-        named = ", ".join(one.url[:200] for one in card.supported_interfaces[:3]) or "no address"
+        urls = [interface.url[:200] for interface in card.supported_interfaces[:3]]
         raise AgentFailed(
-            f"The agent card at {address.host} names {named}; its messages go to {address.host} only."
+            f"The agent card at {address.host} names {', '.join(urls) or 'no address'}; "
+            f"its messages go to {address.host} only."
         )
+
+    # The library chooses among those that are left.
     del card.supported_interfaces[:]
     card.supported_interfaces.extend(here)
     return card
@@ -84,10 +88,12 @@ class Dialogue:
     def __init__(self, call: Call, address: Address, http: httpx.AsyncClient, card: AgentCard) -> None:
         self._call = call
         self._address = address
+
+        streams = card.capabilities.streaming
         config = ClientConfig(
             httpx_client=http,
-            streaming=card.capabilities.streaming,
-            polling=not card.capabilities.streaming,
+            streaming=streams,
+            polling=not streams,
             supported_protocol_bindings=[TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON],
         )
         with _explained(address):
@@ -104,8 +110,8 @@ class Dialogue:
             async with self._call.limit(within):
                 await self._followed(text, updates)
         except TimeoutError as error:
-            done = await self._cancel(updates)
-            raise AgentFailed(f"The agent was not done within {within:g} s; {done}") from error
+            outcome = await self._cancel(updates)
+            raise AgentFailed(f"The agent was not done within {within:g} s; {outcome}") from error
         except (AgentFailed, asyncio.CancelledError):
             await self._cancel(updates)
             raise
@@ -139,17 +145,21 @@ class Dialogue:
             raise error
 
     async def _follow(self, text: str, updates: TaskUpdates, named: asyncio.Event) -> None:
+        """Send a message and follow its task. `named`: set once the task's name is known."""
         message = Message(
             message_id=uuid.uuid4().hex, role=Role.ROLE_USER, parts=[Part(text=text)], task_id=updates.task,
             context_id=updates.context,
         )  # fmt: skip
         async with contextlib.aclosing(_events(self._client, message)) as events:
             async for event in events:
-                if told := updates.take(event):
-                    self._call.progress(without_tokens(told))
+                progress = updates.take(event)
+                if progress:
+                    self._call.progress(without_tokens(progress))
                 if updates.task:
                     named.set()
                 await self._call.drain()
+
+        # An agent that does not stream, or whose stream broke off, is asked again.
         pause = _FIRST
         while not updates.rests:
             await asyncio.sleep(pause)

@@ -103,13 +103,14 @@ async def answer(
 async def _said(
     call: Call, at: str, message: str, *, task: str = "", context: str = "", dialogue: str, within: float
 ) -> Result:
+    """Send a message to an agent; its answer."""
     address = address_of(at)
     with _scrubbed():
         async with reached(address) as http:
-            found = await card_at(call, address, http)
-            call.progress(f"asking {found.name[:100]} at {address.host}")
-            asked = Dialogue(call, address, http, found)
-            updates = await asked.say(message, task=task, context=context, within=max(1.0, within))
+            agent_card = await card_at(call, address, http)
+            call.progress(f"asking {agent_card.name[:100]} at {address.host}")
+            agent = Dialogue(call, address, http, agent_card)
+            updates = await agent.say(message, task=task, context=context, within=max(1.0, within))
     return _result(call, at, dialogue, updates)
 
 
@@ -119,21 +120,19 @@ def _result(call: Call, at: str, dialogue: str, updates: TaskUpdates) -> Result:
     Raises:
         AgentFailed: the agent reports that it failed.
     """
-    text, state = updates.text(), TaskState.Name(updates.state).removeprefix("TASK_STATE_").lower()
-    if not updates.replied and updates.state not in (*ASKS, TaskState.TASK_STATE_COMPLETED):
+    text = updates.text()
+    state = TaskState.Name(updates.state).removeprefix("TASK_STATE_").lower()
+    has_answered = updates.replied or updates.state in (*ASKS, TaskState.TASK_STATE_COMPLETED)
+    if not has_answered:
         raise AgentFailed(without_tokens(_bounded(f"The agent says that its task is {state}. {text}")))
+
     for file in updates.files:
         call.artifact(Value(file.data, file.media_type, file.name))
-    after = ""
-    if dialogue:
-        after = f"It waits for your answer: CALL {dialogue}" if updates.state in ASKS else ""
-    elif updates.state in ASKS:
-        after = f"It waits for an answer: a2a.answer at={at.strip()} task={updates.task}"
-    elif updates.context:
-        after = f"To go on with this conversation: context={updates.context}"
-    shown = "\n\n".join(
-        one for one in (_bounded(text) or "[It said nothing.]", after and f"[{after}]") if one
-    )
+
+    shown = _bounded(text) or "[It said nothing.]"
+    goes_on = _how_to_go_on(at, dialogue, updates)
+    if goes_on:
+        shown = f"{shown}\n\n[{goes_on}]"
     data = {
         "state": "completed" if updates.replied else state,
         "task": updates.task,
@@ -142,14 +141,27 @@ def _result(call: Call, at: str, dialogue: str, updates: TaskUpdates) -> Result:
     return Result(without_tokens(shown), "text/markdown", data=data)
 
 
+def _how_to_go_on(at: str, dialogue: str, updates: TaskUpdates) -> str:
+    """How to answer a question, or to go on with a conversation; empty if it goes on by itself."""
+    asks = updates.state in ASKS
+    if dialogue:
+        return f"It waits for your answer: CALL {dialogue}" if asks else ""
+    if asks:
+        return f"It waits for an answer: a2a.answer at={at.strip()} task={updates.task}"
+    if updates.context:
+        return f"To go on with this conversation: context={updates.context}"
+    return ""
+
+
 def _described(card: AgentCard) -> str:
+    """A card as Markdown."""
     lines = [f"# {_line(card.name)} {_line(card.version)}".rstrip(), card.description.strip()]
-    lines += [f"- {_line(one.name)}: {_line(one.description)}" for one in card.skills[:_SKILLS]]
+    lines += [f"- {_line(skill.name)}: {_line(skill.description)}" for skill in card.skills[:_SKILLS]]
     if len(card.skills) > _SKILLS:
         lines.append(f"[{len(card.skills) - _SKILLS:,} more skills]")
     if card.security_requirements:
         lines.append(f"It asks who is there; a person can store a token for its host in the secret {TOKENS}.")
-    return without_tokens("\n".join(one for one in lines if one))
+    return without_tokens("\n".join(line for line in lines if line))
 
 
 def _line(text: str) -> str:

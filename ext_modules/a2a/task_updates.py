@@ -39,15 +39,20 @@ _MOST: Final = 200
 
 @dataclass(slots=True)
 class TaskUpdates:
-    """The task so far. `task`, `context`: the agent's names for them, once known. `replied`: it sent only a message."""
+    """The task so far."""
 
     task: str = ""
+    """The agent's name for it; empty until it is known."""
     context: str = ""
+    """The agent's name for the conversation; empty until it is known."""
     state: int = TaskState.TASK_STATE_UNSPECIFIED
     replied: bool = False
+    """Whether it sent only a message, and no task."""
     files: list[Value] = field(default_factory=list)
     _status: list[Part] = field(default_factory=list)
+    """What it says about the state."""
     _artifacts: dict[str, list[Part]] = field(default_factory=dict)
+    """The parts of each artifact."""
 
     @property
     def rests(self) -> bool:
@@ -66,35 +71,42 @@ class TaskUpdates:
             case "task":
                 self.whole(event.task)
             case "status_update":
-                self._named(event.status_update.task_id, event.status_update.context_id)
-                return self._stands(event.status_update.status)
+                status = event.status_update
+                self._named(status.task_id, status.context_id)
+                return self._take_status(status.status)
             case "artifact_update":
-                self._named(event.artifact_update.task_id, event.artifact_update.context_id)
-                self._artifact(event.artifact_update)
+                artifact = event.artifact_update
+                self._named(artifact.task_id, artifact.context_id)
+                self._artifact(artifact)
         return ""
 
     def whole(self, task: Task) -> None:
         """Take the complete current state of a task."""
         self._named(task.id, task.context_id)
-        self._stands(task.status)
+        self._take_status(task.status)
         self._artifacts = {}
-        for one in task.artifacts:
-            self._artifact(TaskArtifactUpdateEvent(artifact=one))
+        for artifact in task.artifacts:
+            self._artifact(TaskArtifactUpdateEvent(artifact=artifact))
 
     def text(self) -> str:
         """The result in words; files are in `files`."""
-        made = [self._words(parts) for parts in self._artifacts.values()]
-        said = self._words(self._status)
-        if said and all(said not in one for one in made):
-            made.append(said)
-        return "\n\n".join(one for one in made if one)
+        texts = [self._words(parts) for parts in self._artifacts.values()]
+
+        # An agent may say in the end what its artifact says.
+        status = self._words(self._status)
+        if status and all(status not in text for text in texts):
+            texts.append(status)
+        return "\n\n".join(text for text in texts if text)
 
     def _message(self, message: Message) -> None:
         self._named(message.task_id or self.task, message.context_id)
-        self._status, self.replied = list(message.parts), True
+        self._status = list(message.parts)
+        self.replied = True
 
-    def _stands(self, status: TaskStatus) -> str:
-        self.state, self._status = status.state, list(status.message.parts)
+    def _take_status(self, status: TaskStatus) -> str:
+        """Take a state. Returns what is said about it."""
+        self.state = status.state
+        self._status = list(status.message.parts)
         return " ".join(part.text for part in self._status if part.text)
 
     def _artifact(self, update: TaskArtifactUpdateEvent) -> None:
@@ -103,34 +115,46 @@ class TaskUpdates:
             raise AgentFailed(f"The agent makes more than {_MOST} artifacts.")
         if not update.append:
             self._artifacts[name] = []
-        kept = self._artifacts.setdefault(name, [])
-        for part in update.artifact.parts:  # what was streamed stays in pieces, which are not paragraphs
-            if kept and kept[-1].WhichOneof("content") == part.WhichOneof("content") == "text":
-                kept[-1] = Part(text=kept[-1].text + part.text)
+
+        parts = self._artifacts.setdefault(name, [])
+        for part in update.artifact.parts:
+            # What was streamed stays in pieces, which are not paragraphs.
+            continues_text = bool(parts) and _is_text(parts[-1]) and _is_text(part)
+            if continues_text:
+                parts[-1] = Part(text=parts[-1].text + part.text)
             else:
-                kept.append(part)
+                parts.append(part)
 
     def _named(self, task: str, context: str) -> None:
+        """Note the names of the task and the conversation; empty: unchanged. Raises AgentFailed."""
         if self.task and task != self.task:
             raise AgentFailed("The agent tells of another task than the one that it was given.")
-        if any(one and not _NAME.fullmatch(one) for one in (task, context)):
+        if any(name and not _NAME.fullmatch(name) for name in (task, context)):
             raise AgentFailed("The agent names its task in a way in which nothing can be named.")
-        self.task, self.context = task or self.task, context or self.context
+
+        self.task = task or self.task
+        self.context = context or self.context
 
     def _words(self, parts: Iterable[Part]) -> str:
-        return "\n\n".join(said for part in parts if (said := self._part(part)))
+        texts = [self._part(part) for part in parts]
+        return "\n\n".join(text for text in texts if text)
 
     def _part(self, part: Part) -> str:
+        """A part in words. A file is kept."""
         match part.WhichOneof("content"):
             case "text":
                 return part.text.strip()
             case "data":
                 return json.dumps(MessageToDict(part.data), ensure_ascii=False)
             case "raw":
-                self.files.append(
-                    Value(bytes(part.raw), part.media_type or "application/octet-stream", part.filename[:100])
-                )
-                return f"[a file: {part.filename[:100] or part.media_type[:100] or 'without a name'}]"
+                name = part.filename[:100]
+                media_type = part.media_type or "application/octet-stream"
+                self.files.append(Value(bytes(part.raw), media_type, name))
+                return f"[a file: {name or part.media_type[:100] or 'without a name'}]"
             case "url":
                 return f"[a file at {part.url[:500]}, which was not fetched]"
         return ""
+
+
+def _is_text(part: Part) -> bool:
+    return bool(part.WhichOneof("content") == "text")

@@ -50,26 +50,25 @@ class EgressTransport(httpx.AsyncBaseTransport):
         if self._token and url.scheme == "https":
             request.headers["Authorization"] = f"Bearer {self._token}"
         request.headers["Accept-Encoding"] = "identity"
+
+        sent = httpcore.Request(
+            request.method,
+            httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
         try:
-            response = await self._pool.handle_async_request(
-                httpcore.Request(
-                    request.method,
-                    httpcore.URL(
-                        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-                    ),
-                    headers=request.headers.raw,
-                    content=request.stream,
-                    extensions=request.extensions,
-                )
-            )
+            response = await self._pool.handle_async_request(sent)
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
             raise self._broken(error) from error
+
         body = _Body(self, response)
         headers = httpx.Headers(response.headers)
-        why = _refused(self._host, response.status, headers)
-        if why:
+        refusal = _refused(self._host, response.status, headers)
+        if refusal:
             await body.aclose()
-            raise AgentFailed(why)
+            raise AgentFailed(refusal)
         return httpx.Response(response.status, headers=headers, stream=body)
 
     def take(self, size: int) -> None:
@@ -145,6 +144,7 @@ class _Tunnels(httpcore.AsyncNetworkBackend):
         proxy = urlsplit(os.environ.get("HTTPS_PROXY", ""))
         if not proxy.hostname:
             raise AgentFailed(f"{host} can't be reached from here.")
+
         tunnel = await self._near.connect_tcp(proxy.hostname, proxy.port or 80, None, None, socket_options)
         try:
             target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -153,6 +153,7 @@ class _Tunnels(httpcore.AsyncNetworkBackend):
         except BaseException:
             await tunnel.aclose()
             raise
+
         if status == 200:
             return tunnel
         await tunnel.aclose()

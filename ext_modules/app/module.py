@@ -59,12 +59,14 @@ class AppFailed(Exception):
 
 @dataclass(eq=False, slots=True)
 class _App:
-    """An app that is being served. `stop`: set to end it; `over`: set when it has ended."""
+    """An app that is being served."""
 
     name: str
     process: Process
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to end it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has ended."""
 
     @property
     def socket(self) -> Path:
@@ -153,10 +155,11 @@ async def _start(source: str) -> _App:
     file = Path("/tmp") / f"app-{name}.py"
     await asyncio.to_thread(file.write_text, source, encoding="utf-8")
     socket = SOCKETS / f"app-{name}.sock"
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment = {variable: os.environ[variable] for variable in _PASSED_ON if variable in os.environ}
     process = await Process.start(
         [sys.executable, "-I", _RUNNER, str(file), str(socket)], cwd="/tmp", environment=environment
     )
+
     printed = b""
     try:
         async with asyncio.timeout(_UP_WITHIN):
@@ -169,9 +172,10 @@ async def _start(source: str) -> _App:
     except BaseException:
         await process.end()
         raise
+
     await process.end()
-    said = printed.decode("utf-8", "replace").strip()
-    raise AppFailed(said[-2000:] or "The app ended before it listened.")
+    text = printed.decode("utf-8", "replace").strip()
+    raise AppFailed(text[-2000:] or "The app ended before it listened.")
 
 
 async def _watch(key: tuple[str, str], app: _App, state: AgentState) -> None:
@@ -186,8 +190,10 @@ async def _watch(key: tuple[str, str], app: _App, state: AgentState) -> None:
         await app.process.end()
         with suppress(OSError):
             app.socket.unlink()
+
         _served.pop(key, None)
-        state.move("idle", note="the app was stopped" if app.stop.is_set() else "the app ended by itself")
+        note = "the app was stopped" if app.stop.is_set() else "the app ended by itself"
+        state.move("idle", note=note)
         app.over.set()
 
 

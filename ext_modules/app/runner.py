@@ -26,7 +26,8 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def server_bind(self) -> None:
         """Bind as usual, except that a unix socket has neither host nor port."""
         socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = "app", 80
+        self.server_name = "app"
+        self.server_port = 80
         self.setup_environ()
 
     def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
@@ -59,10 +60,12 @@ def main() -> None:
     # Otherwise, any process of the same user could read this one's memory through /proc.
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError("The process can't be closed to others.")
+
     app = runpy.run_path(source, run_name="app").get("app")
     if not callable(app):
         sys.exit("The source must define a WSGI application named app: def app(environ, start_response).")
     os.unlink(source)
+
     with _Server(path, _Handler) as server:  # type: ignore[arg-type]  # its stub knows TCP addresses only
         server.set_app(app)
         print("ready", flush=True)

@@ -28,6 +28,7 @@ _OWN: Final = (
     "clients4.google.com", "redirector.gvt1.com", "edgedl.me.gvt1.com", "mtalk.google.com",
 )  # fmt: skip
 """Chromium asks there on its own, in spite of its options. Past the proxy it finds no network, and no person is asked."""
+_OTHER_SCHEMES: Final = ("file:", "data:", "about:", "javascript:", "chrome:")
 _SIZE: Final = (1280, 800)
 
 
@@ -41,18 +42,20 @@ def checked(url: str) -> str:
     Raises:
         AddressRefused: no page may be opened at it.
     """
-    given = url.strip()
-    if "://" not in given and not given.startswith(("file:", "data:", "about:", "javascript:", "chrome:")):
-        given = f"https://{given}"
+    address = url.strip()
+    if "://" not in address and not address.startswith(_OTHER_SCHEMES):
+        address = f"https://{address}"
     try:
-        parts = urlsplit(given)
-        host, path = parts.hostname, os.path.normpath(parts.path)
+        parts = urlsplit(address)
+        host = parts.hostname
+        path = os.path.normpath(parts.path)
     except ValueError as error:
         raise AddressRefused(f"{url[:200]!r} is not an address: {error}.") from error
+
     if parts.scheme in ("http", "https") and host:
-        return given
+        return address
     if parts.scheme == "file" and not host and path.startswith(f"{WORKSPACE}/"):
-        return given
+        return address
     raise AddressRefused(f"{url[:200]!r} can't be opened; use https://host/path, or file://{WORKSPACE}/name.")
 
 
@@ -77,6 +80,7 @@ class Chromium:
                     args=list(_ARGUMENTS),
                     proxy=_proxy(),
                 )
+
         width, height = _SIZE
         return await self._browser.new_context(
             viewport={"width": width, "height": height}, accept_downloads=False, service_workers="block"

@@ -125,10 +125,12 @@ async def _way(address: str, within: float) -> None:
         PageFailed: it can't, whatever the reason.
     """
     parts = urlsplit(address)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     if not parts.hostname or parts.hostname in _NEAR:
         return
-    if not await egress.wait_for_way(parts.hostname, port, max(1.0, within)):
+
+    usual_port = 443 if parts.scheme == "https" else 80
+    is_reached = await egress.wait_for_way(parts.hostname, parts.port or usual_port, max(1.0, within))
+    if not is_reached:
         raise PageFailed(f"{parts.hostname} can't be reached from here.")
 
 
@@ -277,9 +279,9 @@ async def _act(tab: Tab, target: str, act: Callable[[Locator], Awaitable[object]
         NotFound: there is no such element.
         PageFailed: the action failed.
     """
-    found = await tab.find(target)
+    element = await tab.find(target)
     try:
-        return await act(found)
+        return await act(element)
     except Error as error:
         raise PageFailed(_said(error)) from None
 
@@ -299,13 +301,17 @@ async def _content(tab: Tab, form: Literal["tree", "text", "html"]) -> Result:
     """The page as text, with its title and address above it."""
     page = tab.page
     try:
-        if form == "tree":
-            text = await page.aria_snapshot(mode="ai")
-        else:
-            text = await page.content() if form == "html" else await page.inner_text("body")
+        match form:
+            case "tree":
+                text = await page.aria_snapshot(mode="ai")
+            case "html":
+                text = await page.content()
+            case "text":
+                text = await page.inner_text("body")
         title = await page.title()
     except Error as error:
         raise PageFailed(_said(error)) from None
+
     rest = len(text) - _LONGEST
     cut = f"\n\n[{rest:,} more characters.]" if rest > 0 else ""
     data: dict[str, JSON] = {"url": page.url, "title": title, "state": tab.state.name}

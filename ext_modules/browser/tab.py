@@ -38,7 +38,9 @@ class Tab:
     page: Page
     state: AgentState
     _requested: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the page asks for another one."""
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the page is another one."""
 
     @classmethod
     async def make(cls, context: BrowserContext, state: AgentState) -> Tab:
@@ -58,8 +60,10 @@ class Tab:
         """Switch to another page that a link opened."""
         if page is self.page:
             return
+
         self._listen(page)
-        before, self.page = self.page, page
+        before = self.page
+        self.page = page
         with suppress(Error):
             await before.close()
 
@@ -78,8 +82,9 @@ class Tab:
     async def settle(self) -> None:
         """Move to the state that fits the current page."""
         fields = await self.page.locator(_FIELDS).count()
-        name, note = ("form" if fields else "page"), f"the page is now {self.page.url}"[:200]
-        if (self.state.name, self.state.now.note) != (name, note):
+        name = "form" if fields else "page"
+        note = f"the page is now {self.page.url}"[:200]
+        if self.state.name != name or self.state.now.note != note:
             self.state.move(name, note=note)
 
     def expect(self) -> None:
@@ -89,9 +94,11 @@ class Tab:
 
     async def follow(self, *, sure: bool = False) -> None:
         """After an action: wait until the page it led to has loaded, if any. `sure`: the action does lead to a page."""
+        patience = _ARRIVE / 1000 if sure else _GRACE
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._requested.wait(), _ARRIVE / 1000 if sure else _GRACE)
+            await asyncio.wait_for(self._requested.wait(), patience)
             await asyncio.wait_for(self._arrived.wait(), _ARRIVE / 1000)
+
         with suppress(Late):
             await self.page.wait_for_load_state("load", timeout=_ARRIVE)
         await self.settle()
@@ -102,29 +109,31 @@ class Tab:
         Raises:
             NotFound: there is none.
         """
-        page = self.page
-        if not target:
-            ways = [page.locator(":focus"), page.locator("form"), page.locator("body")]
-        elif _REFERENCE.fullmatch(target):
-            ways = [page.locator(f"aria-ref={target}")]
-        else:
-            ways = [
-                page.get_by_label(target, exact=True),
-                page.get_by_role("button", name=target, exact=True),
-                page.get_by_role("link", name=target, exact=True),
-                page.get_by_placeholder(target, exact=True),
-                page.get_by_label(target),
-                page.get_by_role("button", name=target),
-                page.get_by_role("link", name=target),
-                page.get_by_text(target),
-            ]
-        for way in ways:
+        for way in self._ways_to(target):
             with suppress(Error):
                 if await way.count():
                     return way.first
         raise NotFound(
             f"Nothing on the page is called {target[:100]!r}; read the page, and use a reference such as e12 or a label."
         )
+
+    def _ways_to(self, target: str) -> list[Locator]:
+        """What a name can mean: exact names first, and what a person would act on before mere text."""
+        page = self.page
+        if not target:
+            return [page.locator(":focus"), page.locator("form"), page.locator("body")]
+        if _REFERENCE.fullmatch(target):
+            return [page.locator(f"aria-ref={target}")]
+        return [
+            page.get_by_label(target, exact=True),
+            page.get_by_role("button", name=target, exact=True),
+            page.get_by_role("link", name=target, exact=True),
+            page.get_by_placeholder(target, exact=True),
+            page.get_by_label(target),
+            page.get_by_role("button", name=target),
+            page.get_by_role("link", name=target),
+            page.get_by_text(target),
+        ]
 
     async def close(self) -> None:
         """Close the page with its context."""

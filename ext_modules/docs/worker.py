@@ -60,18 +60,21 @@ def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     pages = str(request.get("pages", ""))
     if pages.strip() and kind != "pdf":
         raise NotDone("Only a PDF has pages; leave `pages` out.")
+
     if request["do"] == "read":
         facts, parts = _READERS[kind](data, pages)
         if request["find"]:
             return places(parts, str(request["find"]), by_page=kind == "pdf")
         return _cut(facts, parts, int(str(request["start"])), int(str(request["most"])))
+
+    number = int(str(request["number"]))
     if request["do"] == "page":
         if kind != "pdf":
             raise NotDone("Only a PDF has pages that can be drawn; docs.read gives what is in this document.")
-        return {}, drawn(data, int(str(request["number"])))
-    return _chosen(
-        list(itertools.islice(_TABLES[kind](data, pages), _MOST_TABLES + 1)), int(str(request["number"]))
-    )
+        return {}, drawn(data, number)
+
+    tables = itertools.islice(_TABLES[kind](data, pages), _MOST_TABLES + 1)
+    return _chosen(list(tables), number)
 
 
 def kind_of(data: bytes) -> Kind:
@@ -84,12 +87,12 @@ def kind_of(data: bytes) -> Kind:
         return "pdf"
     if data.startswith(b"PK"):
         return _packed(data)
+
     beginning = data[:2048].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if (
-        beginning.startswith((b"<!doctype html", b"<html", b"<?xml", b"<head", b"<body"))
-        or b"<html" in beginning
-    ):
+    begins_as_html = beginning.startswith((b"<!doctype html", b"<html", b"<?xml", b"<head", b"<body"))
+    if begins_as_html or b"<html" in beginning:
         return "html"
+
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise NotDone(
             f"This is a document of an old Office, or one with a password; {_KNOWN} can be read here."
@@ -98,6 +101,7 @@ def kind_of(data: bytes) -> Kind:
 
 
 def _packed(data: bytes) -> Kind:
+    """What an archive is, by the members that it has."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
@@ -107,40 +111,45 @@ def _packed(data: bytes) -> Kind:
         raise NotDone(
             f"The document holds more than {_UNPACKED >> 20} MiB when it is unpacked; it was not read."
         )
-    found = next((kind for name, kind in _MARKS.items() if name in {one.filename for one in members}), None)
-    if found is None:
-        raise NotDone(f"This archive is none of the documents that can be read here: {_KNOWN}.")
-    return found
+
+    names = {member.filename for member in members}
+    for name, kind in _MARKS.items():
+        if name in names:
+            return kind
+    raise NotDone(f"This archive is none of the documents that can be read here: {_KNOWN}.")
 
 
 def _cut(
     facts: Mapping[str, JSON], parts: Iterable[str], start: int, most: int
 ) -> tuple[Mapping[str, JSON], bytes]:
     """Return `most` characters from `start`, reading no more of the document than needed."""
-    text, enough = "", start + most + 1
+    end = start + most
+    text = ""
     for part in parts:
         text += part
-        if len(text) >= enough:
+        if len(text) > end:
             break
-    more = len(text) > start + most
-    return {**facts, "more": more}, text[start : start + most].encode("utf-8", "replace")
+    return {**facts, "more": len(text) > end}, text[start:end].encode("utf-8", "replace")
 
 
 def places(parts: Iterable[str], words: str, *, by_page: bool) -> tuple[Mapping[str, JSON], bytes]:
     """The lines that hold all of `words`, in any case: under their pages, or with the character at which to read on."""
-    wanted = words.lower().split()
+    lowered = words.lower().split()
     shown: list[str] = []
     count = lines = before = without_text = 0
     for part in parts:
         heading = f"{part.partition(_LINE_END)[0]}\n" if by_page else ""
-        without_text += by_page and _NO_TEXT in part
+        if by_page and _NO_TEXT in part:
+            without_text += 1
+
         for line in part.splitlines(keepends=True):
-            at = _place_of(wanted, line)
-            if at is not None and count < _MOST_HITS:
+            at = _place_of(lowered, line)
+            if at is not None:
+                count += 1
+            if at is not None and count <= _MOST_HITS:
                 where = "" if by_page else f"start={before}: "
                 shown.append(f"{heading}{where}{_around(line, at)}\n")
                 heading = ""
-            count += at is not None
             lines += 1
             before += len(line)
 
@@ -153,16 +162,20 @@ def places(parts: Iterable[str], words: str, *, by_page: bool) -> tuple[Mapping[
     return {"found": count}, "".join(shown).encode("utf-8", "replace")
 
 
-def _place_of(wanted: Sequence[str], line: str) -> int | None:
+def _place_of(words: Sequence[str], line: str) -> int | None:
     """Where the first of the words is in a line that has all of them."""
-    low = line.lower()
-    return low.find(wanted[0]) if all(word in low for word in wanted) else None
+    lowered = line.lower()
+    return lowered.find(words[0]) if all(word in lowered for word in words) else None
 
 
 def _around(line: str, at: int) -> str:
-    start, end = max(0, at - _AROUND), at + _AROUND
+    """The part of a line around a place."""
+    start = max(0, at - _AROUND)
+    end = at + _AROUND
     shown = " ".join(line[start:end].split())
-    return f"{'…' if start else ''}{shown}{'…' if end < len(line) else ''}"
+    if start:
+        shown = f"…{shown}"
+    return f"{shown}…" if end < len(line) else shown
 
 
 def chosen(text: str, count: int) -> list[int]:
@@ -173,16 +186,24 @@ def chosen(text: str, count: int) -> list[int]:
     """
     if not text.strip():
         return list(range(1, count + 1))
-    found: list[int] = []
+
+    pages: list[int] = []
     for part in text.split(","):
-        first, dash, last = (each.strip() for each in part.partition("-"))
+        first, dash, last = (piece.strip() for piece in part.partition("-"))
         if not first.isdigit() or (last and not last.isdigit()):
             raise NotDone(f"{text!r} names no pages; write them as 2-5,8.")
-        end = int(last) if last else (count if dash else int(first))
-        found += range(max(1, int(first)), min(end, count) + 1)
-    if not found:
+
+        # "5-" goes on to the end.
+        end = int(first)
+        if last:
+            end = int(last)
+        elif dash:
+            end = count
+        pages += range(max(1, int(first)), min(end, count) + 1)
+
+    if not pages:
         raise NotDone(f"There are {count} pages, so there is no page {text}.")
-    return found
+    return pages
 
 
 # --- PDF ------------------------------------------------------------------------------------------------
@@ -198,7 +219,7 @@ def read_pdf(data: bytes, pages: str) -> tuple[Mapping[str, JSON], Iterator[str]
     def parts() -> Iterator[str]:
         for number in chosen(pages, count):
             text = document[number - 1].get_textpage().get_text_range().replace("\r\n", "\n").strip()
-            yield f"[Page {number} of {count}]\n\n" + (f"{text}\n\n" if text else f"{_NO_TEXT}\n\n")
+            yield f"[Page {number} of {count}]\n\n{text or _NO_TEXT}\n\n"
 
     return {"kind": "pdf", "pages": count, "title": title}, parts()
 
@@ -210,9 +231,8 @@ def tables_of_pdf(data: bytes, pages: str) -> Iterator[Table]:
         for number in chosen(pages, len(document.pages)):
             page = document.pages[number - 1]
             for rows in page.extract_tables():
-                yield Table(
-                    f"page {number}", [[" ".join((cell or "").split()) for cell in row] for row in rows]
-                )
+                clean = [[" ".join((cell or "").split()) for cell in row] for row in rows]
+                yield Table(f"page {number}", clean)
             page.close()
 
 
@@ -223,10 +243,12 @@ def drawn(data: bytes, number: int) -> bytes:
     document = pypdfium2.PdfDocument(data)
     if not 1 <= number <= len(document):
         raise NotDone(f"There are {len(document)} pages, so there is no page {number}.")
+
     page = document[number - 1]
-    longer = max(page.get_size())
+    longer = max(1.0, *page.get_size())
+    scale = min(2.0, _LARGEST_PICTURE / longer)
     out = io.BytesIO()
-    page.render(scale=min(2.0, _LARGEST_PICTURE / max(1.0, longer))).to_pil().save(out, "PNG")
+    page.render(scale=scale).to_pil().save(out, "PNG")
     return out.getvalue()
 
 
@@ -235,7 +257,10 @@ def drawn(data: bytes, number: int) -> bytes:
 
 def read_word(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
     html, pictures = _html_of_word(data)
-    rest = f"\n[Left out: {pictures} {'picture' if pictures == 1 else 'pictures'}.]\n" if pictures else ""
+    rest = ""
+    if pictures:
+        noun = "picture" if pictures == 1 else "pictures"
+        rest = f"\n[Left out: {pictures} {noun}.]\n"
     return {"kind": "word"}, iter([_markdown(html), rest])
 
 
@@ -260,9 +285,12 @@ def _markdown(html: str) -> str:
     soup = BeautifulSoup(html, "html.parser")
     for unseen in soup(["script", "style", "template"]):
         unseen.decompose()
+
+    # What a picture shows stays, and the picture does not.
     for picture in soup("img"):
-        said = str(picture.get("alt") or "").strip()
-        picture.replace_with(f"[image: {said}]" if said else "")
+        description = str(picture.get("alt") or "").strip()
+        picture.replace_with(f"[image: {description}]" if description else "")
+
     return str(MarkdownConverter(heading_style="ATX").convert_soup(soup)).strip() + "\n"
 
 
@@ -281,9 +309,11 @@ def _tables_of(html: str) -> Iterator[Table]:
         rows: list[list[str]] = []
         hanging: dict[int, tuple[int, str]] = {}
         for row in table.find_all("tr"):
-            if row.find_parent("table") is table:
-                cells = row.find_all(["td", "th"], recursive=False)
-                rows.append(list(_spread([_cell_of(cell) for cell in cells], hanging)))
+            # Not those of a table inside of a cell.
+            if row.find_parent("table") is not table:
+                continue
+            cells = row.find_all(["td", "th"], recursive=False)
+            rows.append(list(_spread([_cell_of(cell) for cell in cells], hanging)))
         yield Table(f"table {number}", rows)
 
 
@@ -339,14 +369,21 @@ def sheets(data: bytes) -> Iterator[Table]:
                 break
             if len(row) > _MOST_COLUMNS:
                 left_out = f"all columns after {_MOST_COLUMNS}"
-            cells = ["" if cell is None else str(cell) for cell in row[:_MOST_COLUMNS]]
-            while cells and not cells[-1]:
-                cells.pop()
-            rows.append(cells)
+            rows.append(_cells(row[:_MOST_COLUMNS]))
         while rows and not rows[-1]:
             rows.pop()
+
         width = max(map(len, rows), default=0)
-        yield Table(f"sheet {sheet.title}", [[*row, *[""] * (width - len(row))] for row in rows], left_out)
+        filled = [[*row, *[""] * (width - len(row))] for row in rows]
+        yield Table(f"sheet {sheet.title}", filled, left_out)
+
+
+def _cells(row: Iterable[object]) -> list[str]:
+    """The cells of a row as text, without empty ones at its right."""
+    cells = ["" if cell is None else str(cell) for cell in row]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
 
 
 def read_sheets(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
@@ -389,12 +426,14 @@ def _chosen(tables: Sequence[Table], number: int) -> tuple[Mapping[str, JSON], b
                 f"[There are more than {_MOST_TABLES}; of a PDF, `pages` gives those of some pages.]\n"
             )
         return {"tables": count}, "".join(lines).encode("utf-8", "replace")
+
     if not 1 <= number <= count:
         there = "is 1 table" if count == 1 else f"are {count} tables"
         raise NotDone(f"There {there}, so there is no table {number}.")
+
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(tables[number - 1].rows)
-    return {"tables": len(tables)}, out.getvalue().encode("utf-8", "replace")
+    return {"tables": count}, out.getvalue().encode("utf-8", "replace")
 
 
 def _in_a_line(at: int, table: Table) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 _OPEN: Final = re.compile(r"<{7}( .*)?")
 _MIDDLE: Final = "======="
@@ -33,25 +33,30 @@ def parse(body: str) -> list[Change]:
     changes: list[Change] = []
     old: list[str] = []
     new: list[str] = []
-    into: list[str] | None = None
+    where: Literal["outside", "old", "new"] = "outside"
     for number, line in enumerate(body.splitlines(keepends=True), 1):
         bare = line.rstrip("\r\n")
-        if into is None and _OPEN.fullmatch(bare):
-            old, new = [], []
-            into = old
-        elif into is old and into is not None and bare == _MIDDLE:
-            into = new
-        elif into is new and into is not None and _CLOSE.fullmatch(bare):
+        if where == "outside" and _OPEN.fullmatch(bare):
+            old = []
+            new = []
+            where = "old"
+        elif where == "old" and bare == _MIDDLE:
+            where = "new"
+        elif where == "new" and _CLOSE.fullmatch(bare):
             changes.append(Change("".join(old), "".join(new)))
-            into = None
-        elif into is not None:
-            into.append(line)
+            where = "outside"
+
+        elif where == "old":
+            old.append(line)
+        elif where == "new":
+            new.append(line)
         elif bare.strip():
             raise EditProblem(
                 f"Line {number} of the changes stands outside of a block; write each change as the line "
                 "<<<<<<<, the old lines, the line =======, the new lines, the line >>>>>>>."
             )
-    if into is not None:
+
+    if where != "outside":
         raise EditProblem("The last change has no line >>>>>>> at its end; add it.")
     return changes
 
@@ -66,26 +71,31 @@ def apply(text: str, changes: Sequence[Change]) -> str:
         which = f"The old text of change {number}" if len(changes) > 1 else "The old text"
         if not change.old:
             raise EditProblem(f"{which} is empty; give the exact text to replace.")
-        change = _fitting(text, change)
-        found = _lines(text, change.old)
-        if not found:
-            in_line = _ends_in_line(text, change.old)
-            if in_line:
-                raise EditProblem(
-                    f"{which} occurs, but line {in_line} of the file goes on behind it; give that line to its end, or "
-                    "what is to be replaced within one line as old=... and new=...."
-                )
+
+        fitting = _fitting(text, change)
+        lines = _lines(text, fitting.old)
+        if not lines:
+            raise _absent(text, fitting.old, which)
+        if len(lines) > 1:
+            listed = ", ".join(str(line) for line in lines[:10])
             raise EditProblem(
-                f"{which} does not occur in the file{_nearest(text, change.old)}; "
-                "read it again and copy the text exactly."
+                f"{which} occurs {len(lines)} times (at lines {listed}); add lines around it until it is unique."
             )
-        if len(found) > 1:
-            lines = ", ".join(str(line) for line in found[:10])
-            raise EditProblem(
-                f"{which} occurs {len(found)} times (at lines {lines}); add lines around it until it is unique."
-            )
-        text = text.replace(change.old, change.new)
+        text = text.replace(fitting.old, fitting.new)
     return text
+
+
+def _absent(text: str, old: str, which: str) -> EditProblem:
+    """Why an old text does not occur. `which`: what it is called."""
+    in_line = _ends_in_line(text, old)
+    if in_line:
+        return EditProblem(
+            f"{which} occurs, but line {in_line} of the file goes on behind it; give that line to its end, or "
+            "what is to be replaced within one line as old=... and new=...."
+        )
+    return EditProblem(
+        f"{which} does not occur in the file{_nearest(text, old)}; read it again and copy the text exactly."
+    )
 
 
 def _fitting(text: str, change: Change) -> Change:
@@ -101,19 +111,25 @@ def _fitting(text: str, change: Change) -> Change:
 
 def _lines(text: str, old: str) -> list[int]:
     """Numbers of the lines at which `old` begins, including overlapping occurrences."""
-    lines, line, before, start = [], 1, 0, text.find(old)
+    lines: list[int] = []
+    line = 1
+    before = 0
+    start = text.find(old)
     while start >= 0:
         line += text.count("\n", before, start)
         lines.append(line)
-        before, start = start, text.find(old, start + 1)
+        before = start
+        start = text.find(old, start + 1)
     return lines
 
 
 def _ends_in_line(text: str, old: str) -> int:
     """The number of the line in the middle of which `old` ends without its last line end; 0 if it is not there."""
     bare = old.rstrip("\r\n")
-    found = text.find(bare) if bare else -1
-    return text.count("\n", 0, found + len(bare)) + 1 if found >= 0 else 0
+    start = text.find(bare) if bare else -1
+    if start < 0:
+        return 0
+    return text.count("\n", 0, start + len(bare)) + 1
 
 
 def _nearest(text: str, old: str) -> str:

@@ -18,12 +18,16 @@ _NAMED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a listing. `path` is relative to the workspace."""
+    """One line of a listing."""
 
     path: str
+    """Relative to the workspace."""
     mode: int
+    """What it is, and its permissions, as in `st_mode`."""
     size: int
+    """In bytes."""
     target: str
+    """Of a link: what it points to."""
 
     def __str__(self) -> str:
         if stat.S_ISDIR(self.mode):
@@ -63,10 +67,12 @@ def entries(path: str, depth: int, *, hidden: Hidden | None) -> Iterator[Entry]:
 
 
 def _below(parent: int, prefix: str, depth: int, hidden: Hidden | None) -> Iterator[Entry]:
+    """The content of an opened folder. `prefix`: its path, with a slash at its end."""
     for name in sorted(_names(parent)):
         if name.startswith(".") and hidden is not None:
             hidden.add(f"{prefix}{name}")
             continue
+
         entry = _entry(parent, name, prefix)
         if entry is None:
             continue

@@ -84,7 +84,9 @@ def _lines(file: int, start: int, end: int) -> Result:
     """The lines from `start` to `end` of an opened text file, with a remark if something is left out."""
     last = end or start + _LONGEST_READ - 1
     taken: list[str] = []
-    size, number, cut = 0, 0, False
+    size = 0
+    number = 0
+    is_cut = False
     with open(file, encoding="utf-8", errors="replace", newline="\n", closefd=False) as stream:
         while line := stream.readline(_LARGEST_OUTPUT):
             number += 1
@@ -92,18 +94,18 @@ def _lines(file: int, start: int, end: int) -> Result:
                 continue
             size += len(line)
             if number > last or size > _LARGEST_OUTPUT:
-                cut = not end or number <= last
+                is_cut = not end or number <= last
                 number -= 1
                 break
             taken.append(line)
-    data = {"first": start, "last": number, "complete": not cut}
+
     if not taken and number < start and start > 1:
         raise ValueError(f"The file has {number} lines, so there is no line {start}.")
-    if cut:
-        joined = "".join(taken)
-        end_of_line = "" if joined.endswith("\n") else "\n"
-        return Result(f"{joined}{end_of_line}[There is more; go on with start={number + 1}.]\n", data=data)
-    return Result("".join(taken), data=data)
+    text = "".join(taken)
+    if is_cut:
+        end_of_line = "" if text.endswith("\n") else "\n"
+        text = f"{text}{end_of_line}[There is more; go on with start={number + 1}.]\n"
+    return Result(text, data={"first": start, "last": number, "complete": not is_cut})
 
 
 @module.function(
@@ -128,7 +130,8 @@ def _ended(data: bytes) -> bytes:
     """The text with the end of its last line, in the kind of its first line."""
     if not data or data.endswith(b"\n"):
         return data
-    return data + (b"\r\n" if data.partition(b"\n")[0].endswith(b"\r") else b"\n")
+    first_line = data.partition(b"\n")[0]
+    return data + b"\r\n" if first_line.endswith(b"\r") else data + b"\n"
 
 
 @module.function(impact=1, summary="Replace exact text in a file.", body="changes",
@@ -257,23 +260,26 @@ async def _work(call: Call, arguments: Sequence[str], descriptors: Sequence[int]
         environment={"PATH": os.environ.get("PATH", "")},
         descriptors=descriptors,
     )
-    left, cut, said = _LARGEST_OUTPUT, False, ""
+
+    room = _LARGEST_OUTPUT
+    is_cut = False
+    last_words = ""
     try:
         async for chunk in process.output():
             text = decoder.decode(chunk)
-            said = (said + text)[-500:]
-            if left > 0:
-                yield text[:left]
-            left -= len(text)
-            cut = left < 0
-            if cut:
+            last_words = (last_words + text)[-500:]
+            if room > 0:
+                yield text[:room]
+            room -= len(text)
+            is_cut = room < 0
+            if is_cut:
                 break
             await call.drain()
     finally:
         status = await process.end()
-    if cut or status.code == 3:
+
+    if is_cut or status.code == 3:
         yield "[There is more than this; most=... gives more hits, another pattern, path or glob fewer.]\n"
     elif status.code:
-        raise FileProblem(
-            f"It could not be done: {said.strip().splitlines()[-1] if said.strip() else status}."
-        )
+        reason = last_words.strip().splitlines()[-1] if last_words.strip() else status
+        raise FileProblem(f"It could not be done: {reason}.")

@@ -40,12 +40,13 @@ def parts_of(path: str) -> tuple[str, ...]:
     """
     if "\0" in path:
         raise FileProblem("The path holds a NUL character; write it without.")
+
     workspace = str(root())
-    inside = (
-        "/" + path.removeprefix(workspace) if path == workspace or path.startswith(f"{workspace}/") else path
-    )
-    if inside.startswith("/") and inside is path:
+    is_full_path = path == workspace or path.startswith(f"{workspace}/")
+    if path.startswith("/") and not is_full_path:
         raise FileProblem(f"{path} is outside of the workspace; give a path relative to {workspace}.")
+    inside = path.removeprefix(workspace) if is_full_path else path
+
     steps: list[str] = []
     for step in inside.split("/"):
         if step == ".." and not steps:
@@ -68,9 +69,12 @@ def folder(steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
         current = os.open(root(), _FOLDER)
     except OSError as error:
         raise FileProblem("There is no workspace here.") from error
+
+    # Step by step, so that no link is followed, even one that is made meanwhile.
     try:
         for index, step in enumerate(steps):
-            following = _step(current, step, "/".join(steps[: index + 1]), make=make)
+            path = "/".join(steps[: index + 1])
+            following = _step(current, step, path, make=make)
             os.close(current)
             current = following
         yield current
@@ -92,11 +96,14 @@ def _problem(error: OSError, parent: int, name: str, path: str) -> FileProblem:
     """Describe in a sentence what is wrong with `name` below `parent`."""
     if error.errno == errno.ENOENT:
         return FileProblem(f"There is no {path} in the workspace; files.list shows what is there.")
+
+    # Whatever the error is, a link is the cause.
     with contextlib.suppress(OSError):
+        target = os.readlink(name, dir_fd=parent)
         return FileProblem(
-            f"{path} is a link to {os.readlink(name, dir_fd=parent)}, and links are not followed; "
-            "name what it points to."
+            f"{path} is a link to {target}, and links are not followed; name what it points to."
         )
+
     if error.errno == errno.ENOTDIR:
         return FileProblem(f"{path} is a file, not a folder; files.read shows it.")
     if error.errno == errno.EISDIR:
@@ -125,10 +132,12 @@ def opened(path: str) -> Iterator[int]:
             file = os.open(name, _FILE, dir_fd=parent)
         except OSError as error:
             raise _problem(error, parent, name, shown) from error
+
         try:
-            if stat.S_ISDIR(os.fstat(file).st_mode):
+            mode = os.fstat(file).st_mode
+            if stat.S_ISDIR(mode):
                 raise FileProblem(f"{shown} is a folder; files.list shows what is in it.")
-            if not stat.S_ISREG(os.fstat(file).st_mode):
+            if not stat.S_ISREG(mode):
                 raise FileProblem(f"{shown} is neither a file nor a folder.")
             yield file
         finally:
@@ -180,18 +189,20 @@ def replace(path: str, data: bytes) -> bool:
     """
     if len(data) > LARGEST:
         raise FileProblem(f"The content has {len(data):,} bytes, and the most is {LARGEST:,}.")
+
     steps, name, shown = _named(path)
     with folder(steps, make=True) as parent:
-        before = _mode(parent, name, shown)
+        mode_before = _mode(parent, name, shown)
+        mode = 0o666 if mode_before is None else mode_before
         draft = f".{secrets.token_hex(8)}.draft"
         try:
-            _write(parent, draft, data, 0o666 if before is None else before)
+            _write(parent, draft, data, mode)
             os.rename(draft, name, src_dir_fd=parent, dst_dir_fd=parent)
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.unlink(draft, dir_fd=parent)
             raise FileProblem(f"{shown} can't be written: {error.strerror}.") from error
-    return before is None
+    return mode_before is None
 
 
 def _mode(parent: int, name: str, shown: str) -> int | None:

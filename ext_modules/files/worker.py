@@ -22,15 +22,19 @@ WIDEST = 400
 def main(arguments: Sequence[str]) -> int:
     if arguments[0] == "search":
         descriptor, folder, pattern, glob, hidden, context, most = arguments[1:]
-        found = texts(int(descriptor), folder, glob, skipped := Skipped(hidden=bool(hidden)))
-        return search(found, re.compile(pattern), int(context), int(most), skipped)
+        skipped = Skipped(hidden=bool(hidden))
+        files = texts(int(descriptor), folder, glob, skipped)
+        return search(files, re.compile(pattern), int(context), int(most), skipped)
+
     if arguments[0] == "search-text":
         text, name, pattern, context, most = arguments[1:]
         lines = opened_text(int(text)).splitlines()
-        shown = hits(name, lines, re.compile(pattern), int(context), int(most))
-        if not shown:
-            print(f"[Nothing matches in {len(lines):,} {'line' if len(lines) == 1 else 'lines'}.]")
-        return 3 if shown > int(most) else 0
+        count = hits(name, lines, re.compile(pattern), int(context), int(most))
+        if not count:
+            noun = "line" if len(lines) == 1 else "lines"
+            print(f"[Nothing matches in {len(lines):,} {noun}.]")
+        return 3 if count > int(most) else 0
+
     before, after, old, new = arguments[1:]
     return diff(int(before), int(after), old, new)
 
@@ -53,26 +57,31 @@ class Skipped:
 
     def said(self, *, found: bool) -> str:
         """What was left out, for the end of a sentence. Of a search that found something, only large files."""
-        parts = [f"{len(self.large):,} over 8 MB ({', '.join(self.large[:5])})"] if self.large else []
-        if not found:
-            counted = (
-                (self.hidden, "hidden (hidden=true)"),
-                (self.not_text, "not text"),
-                (self.other_names, "of other names"),
-            )
-            parts += [f"{count:,} {what}" for count, what in counted if count]
+        parts: list[str] = []
+        if self.large:
+            parts.append(f"{len(self.large):,} over 8 MB ({', '.join(self.large[:5])})")
+        if found:
+            return ", ".join(parts)
+
+        counts = (
+            (self.hidden, "hidden (hidden=true)"),
+            (self.not_text, "not text"),
+            (self.other_names, "of other names"),
+        )
+        parts += [f"{count:,} {reason}" for count, reason in counts if count]
         return ", ".join(parts)
 
 
 def search(
-    found: Iterable[tuple[str, str]], pattern: re.Pattern[str], context: int, most: int, skipped: Skipped
+    texts: Iterable[tuple[str, str]], pattern: re.Pattern[str], context: int, most: int, skipped: Skipped
 ) -> int:
     """Print the lines that match, as PATH:LINE:TEXT. Return 3 if there are more than `most`.
 
-    `found`: path and content of each file.
+    `texts`: path and content of each file.
     """
-    left, files = most, 0
-    for path, text in found:
+    left = most
+    files = 0
+    for path, text in texts:
         files += 1
         left -= hits(path, text.splitlines(), pattern, context, left)
         if left < 0:
@@ -81,9 +90,9 @@ def search(
     any_hit = left < most
     left_out = skipped.said(found=any_hit)
     if not any_hit:
-        searched = f"{files:,} {'file' if files == 1 else 'files'}"
+        noun = "file" if files == 1 else "files"
         rest = f"; left out: {left_out}" if left_out else ""
-        print(f"[Nothing matches in {searched}{rest}.]")
+        print(f"[Nothing matches in {files:,} {noun}{rest}.]")
     elif left_out:
         print(f"[Left out: {left_out}.]")
     return 0
@@ -92,23 +101,25 @@ def search(
 def hits(path: str, lines: Sequence[str], pattern: re.Pattern[str], context: int, most: int) -> int:
     """Print the lines of one text that match, behind `path`, if it has one. Return how many there are: at most one more
     than `most`, which is not printed."""
-    found = 0
+    count = 0
     shown = -1
     for index, line in enumerate(lines):
         if not pattern.search(line):
             continue
 
-        found += 1
-        if found > most:
+        count += 1
+        if count > most:
             break
 
+        # No line twice, where those around two hits overlap.
         for near in range(max(shown + 1, index - context), min(len(lines), index + context + 1)):
             match = pattern.search(lines[near])
             mark = ":" if match else "-"
             place = f"{path}{mark}{near + 1}" if path else f"{near + 1}"
-            print(f"{place}{mark}{cut(lines[near], match.start() if match else 0)}")
+            at = match.start() if match else 0
+            print(f"{place}{mark}{cut(lines[near], at)}")
             shown = near
-    return found
+    return count
 
 
 def opened_text(descriptor: int) -> str:
@@ -126,20 +137,24 @@ def texts(descriptor: int, folder: str, glob: str, skipped: Skipped) -> Iterator
     for parent, folders, names, opened in os.fwalk(".", dir_fd=descriptor, follow_symlinks=False):
         folders[:] = sorted(name for name in folders if not skipped.skips(name))
         for name in sorted(names):
-            inner = os.path.normpath(f"{parent}/{name}")
-            path = os.path.join(folder, inner)
             if skipped.skips(name):
                 continue
-            if glob and not (matches(path, name, glob) or matches(inner, name, glob)):
+
+            inner = os.path.normpath(f"{parent}/{name}")
+            path = os.path.join(folder, inner)
+            if glob and not matches(path, name, glob) and not matches(inner, name, glob):
                 skipped.other_names += 1
                 continue
+
             text = content(opened, name, path, skipped)
             if text is not None:
                 yield path, text
 
 
 def matches(path: str, name: str, glob: str) -> bool:
-    return fnmatch.fnmatchcase(path if "/" in glob else name, glob)
+    """Whether a file fits a pattern: with a slash in it, its path, else its name."""
+    compared = path if "/" in glob else name
+    return fnmatch.fnmatchcase(compared, glob)
 
 
 def content(folder: int, name: str, path: str, skipped: Skipped) -> str | None:
@@ -148,6 +163,7 @@ def content(folder: int, name: str, path: str, skipped: Skipped) -> str | None:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return None
+
     with open(file, "rb") as stream:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
@@ -156,6 +172,7 @@ def content(folder: int, name: str, path: str, skipped: Skipped) -> str | None:
             skipped.large.append(path)
             return None
         data = stream.read(LARGEST)
+
     if b"\0" in data[:8192]:
         skipped.not_text += 1
         return None
@@ -180,8 +197,11 @@ def diff(before: int, after: int, old: str, new: str) -> int:
         with open(descriptor, encoding="utf-8", newline="", closefd=False) as stream:
             stream.seek(0)
             texts.append(stream.read().splitlines(keepends=True))
+
     for line in difflib.unified_diff(texts[0], texts[1], f"a/{old}", f"b/{new}"):
-        print(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n", end="")
+        print(line, end="")
+        if not line.endswith("\n"):
+            print("\n\\ No newline at end of file")
     return 0
 
 

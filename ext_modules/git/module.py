@@ -127,5 +127,5 @@ async def start(call: Call, path: str = ".") -> Result:
 
 
 async def _ask(call: Call, limit: float, **request: JSON) -> Result:
-    said, text = await apart.ask(_WORKER, dict(request), call, limit=limit)
-    return Result(text.decode("utf-8", "replace"), data=dict(said))
+    facts, text = await apart.ask(_WORKER, request, call, limit=limit)
+    return Result(text.decode("utf-8", "replace"), data=facts)

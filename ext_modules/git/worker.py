@@ -63,11 +63,12 @@ class Quiet(Repo):  # type: ignore[misc]  # its types are not installed here
             whole = ConfigFile.from_path(os.path.join(self.commondir(), "config"), expand_includes=False)
         except FileNotFoundError:
             return quiet
+
         for section in whole.sections():
+            kind = section[0].lower()
             for name, value in whole.items(section):
-                if section[0].lower() == b"extensions" or (
-                    section[0].lower() == b"core" and name.lower() in _KEPT
-                ):
+                is_harmless = kind == b"core" and name.lower() in _KEPT
+                if kind == b"extensions" or is_harmless:
                     quiet.set(section, name, value)
         return quiet
 
@@ -97,6 +98,7 @@ def _repository_of(path: str) -> Quiet:
     place = inside(path, there=False)
     if not os.path.lexists(place):
         raise NotDone(f"There is no folder {path} in the workspace.{_repositories_there(workspace)}")
+
     for folder in (place, *place.parents):
         if not folder.is_relative_to(workspace):
             break
@@ -104,6 +106,7 @@ def _repository_of(path: str) -> Quiet:
             return Quiet(str(folder))
         except NotGitRepository:
             continue
+
     where = "in the workspace's own folder" if path == "." else f"at {path}"
     there = _repositories_there(workspace) or " git.clone or git.start makes one."
     raise NotDone(f"There is no repository {where}.{there}")
@@ -111,8 +114,8 @@ def _repository_of(path: str) -> Quiet:
 
 def _repositories_there(workspace: Path) -> str:
     """A sentence that names the repositories which are folders of the workspace, if there are any."""
-    found = sorted(folder.parent.name for folder in workspace.glob("*/.git"))
-    return f" There is one at: {_listed(found)} (give it as path=)." if found else ""
+    names = sorted(folder.parent.name for folder in workspace.glob("*/.git"))
+    return f" There is one at: {_listed(names)} (give it as path=)." if names else ""
 
 
 def is_empty(repository: Quiet) -> bool:
@@ -129,9 +132,10 @@ def commit_named(repository: Quiet, name: str) -> Commit | None:
     parts = _STEPS.fullmatch(name)
     if parts is None:
         return None
-    base = parts["base"]
+
+    base = "HEAD" if parts["base"] in ("", "@") else parts["base"]
     try:
-        commit = parse_commit(repository, "HEAD" if base in ("", "@") else base)
+        commit = parse_commit(repository, base)
         for mark, count in _STEP.findall(parts["back"]):
             commit = _back(repository, commit, mark, int(count or 1))
     except (KeyError, IndexError, ValueError):
@@ -140,6 +144,7 @@ def commit_named(repository: Quiet, name: str) -> Commit | None:
 
 
 def _back(repository: Quiet, commit: Commit, mark: str, count: int) -> Commit:
+    """The parent number `count` of a commit (^), or the one that is so many steps back (~)."""
     if mark == "^":
         return parse_commit(repository, commit.parents[count - 1]) if count else commit
     for _ in range(count):
@@ -169,11 +174,17 @@ def range_named(repository: Quiet, name: str) -> tuple[Commit, Commit] | None:
     """
     first, dots, second = name.partition("..")
     # ../a and a/../b are paths.
-    if not dots or first.endswith("/") or second.startswith("/") or not (first or second.strip(".")):
+    is_path = first.endswith("/") or second.startswith("/")
+    names_an_end = bool(first or second.strip("."))
+    if not dots or is_path or not names_an_end:
         return None
-    old, new = found(repository, first or "HEAD"), found(repository, second.removeprefix(".") or "HEAD")
-    if not second.startswith("."):
+
+    old = found(repository, first or "HEAD")
+    new = found(repository, second.removeprefix(".") or "HEAD")
+    has_three_dots = second.startswith(".")
+    if not has_three_dots:
         return old, new
+
     bases = find_merge_base(repository, [old.id, new.id])
     if not bases:
         raise NotDone(f"{name}: these two have no common ancestor.")
@@ -245,14 +256,17 @@ def _below(repository: Quiet, request: Mapping[str, JSON]) -> str:
 
 def _relative(repository: Quiet, request: Mapping[str, JSON], name: str) -> str:
     """A path as it is in the repository, whatever it was given relative to."""
-    root, workspace = Path(repository.path).resolve(), inside(".", there=False)
+    root = Path(repository.path).resolve()
+    workspace = inside(".", there=False)
     place = inside(str(request["path"]), there=False)
     if place.is_file():
         place = place.parent
+
     ways = [Path(os.path.normpath(base / name)) for base in (place, root, workspace)]
     inner = [str(way.relative_to(root)) for way in ways if way.is_relative_to(root)]
     if not inner:
         raise NotDone(f"{name} is outside of the repository at {request['path']}.")
+
     there = [way for way in inner if os.path.lexists(root / way)]
     if not there and len(inner) > 1:
         index = repository.open_index()
@@ -271,8 +285,10 @@ def _is_known(repository: Quiet, commits: Iterable[Commit], path: str) -> bool:
     """Whether a file or folder is there, about to be committed, or in one of the commits."""
     if os.path.lexists(Path(repository.path) / path):
         return True
+
     name = os.fsencode(path)
-    if any(each == name or each.startswith(name + b"/") for each in repository.open_index()):
+    below = name + b"/"
+    if any(entry == name or entry.startswith(below) for entry in repository.open_index()):
         return True
     return any(_is_in(repository, commit, name) for commit in commits)
 
@@ -286,39 +302,49 @@ def _is_in(repository: Quiet, commit: Commit, name: bytes) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
+    listed = list(names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
-    return ", ".join([*names[:_MOST_NAMED], *([f"and {more:,} more"] if more > 0 else [])])
+    if more > 0:
+        listed.append(f"and {more:,} more")
+    return ", ".join(listed)
 
 
 def clone(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
-    url, branch, depth = str(request["url"]), str(request["branch"]), int(str(request["depth"]))
+    url = str(request["url"])
+    branch = str(request["branch"])
+    depth = int(str(request["depth"]))
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise NotDone("Repositories are cloned from addresses of the form https://host/path.")
     if parts.username is not None or parts.password is not None:
         raise NotDone("An address with a user name or a password in it is not used; give it without.")
+
     name = parts.path.rstrip("/").rpartition("/")[2].removesuffix(".git") or parts.hostname
     target = inside(str(request["path"]) or name, there=False)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    is_new = not target.exists()
+    is_empty_folder = target.is_dir() and not any(target.iterdir())
+    if not is_new and not is_empty_folder:
         raise NotDone(f"There is something at {target.name} already; give another path.")
+
     client = HttpGitClient(
         f"{parts.scheme}://{parts.netloc}", pool_manager=way_out(parts.scheme), config=StackedConfig([])
     )
-    made = not target.exists()
     try:
         repository = client.clone(
-            parts.path, str(target), mkdir=made, branch=branch.encode() or None, depth=depth or None
+            parts.path, str(target), mkdir=is_new, branch=branch.encode() or None, depth=depth or None
         )
         repository.close()
     except BaseException as error:
-        for each in [target] if made else list(target.iterdir()):
-            shutil.rmtree(each, ignore_errors=True)
+        # A folder that was there stays.
+        for leftover in [target] if is_new else list(target.iterdir()):
+            shutil.rmtree(leftover, ignore_errors=True)
         if _UNREACHABLE in str(error):
             raise NotDone(f"{parts.hostname} {_UNREACHABLE}.") from None
         raise
-    said = f"Cloned {url} into {target.relative_to(inside('.', there=False))}.\n"
+
+    sentence = f"Cloned {url} into {target.relative_to(inside('.', there=False))}.\n"
     facts, text = history({"path": str(target), "most": 1, "of": ""})
-    return facts, said.encode() + text
+    return facts, sentence.encode() + text
 
 
 _UNREACHABLE: Final = "can't be reached from here"
@@ -334,8 +360,11 @@ def way_out(scheme: str) -> PoolManager | ProxyManager:
 
     if scheme == "https":
         return proxy_from_url(proxy, ca_certs=certifi.where())
+
+    # For plain HTTP, the library would ask the proxy for the page instead of for a tunnel.
     place = urlsplit(proxy)
-    far, near = str(place.hostname), int(place.port or 3128)
+    proxy_host = str(place.hostname)
+    proxy_port = int(place.port or 3128)
 
     class Tunnel(HTTPConnection):
         """A tunnelled connection. It may connect more than once."""
@@ -345,7 +374,8 @@ def way_out(scheme: str) -> PoolManager | ProxyManager:
         def connect(self) -> None:
             if self.leads_to is None:
                 self.leads_to = self.host, self.port or 80
-                self.host, self.port = far, near
+                self.host = proxy_host
+                self.port = proxy_port
             self.set_tunnel(*self.leads_to)
             super().connect()
 
@@ -372,11 +402,12 @@ def status(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
         lines += [f"changed: {name}" for name in _shown(repository, sorted(seen.unstaged))]
         lines += [f"new: {name}" for name in _shown(repository, sorted(seen.untracked))]
         branch = _branch(repository)
-    count, shown = len(lines), lines[:_MOST_FILES]
-    more = f"[{count - len(shown):,} more.]\n" if count > len(shown) else ""
+
     head = f"On branch {branch}.\n" if branch else "On no branch.\n"
-    body = "".join(f"{line}\n" for line in shown) or "Nothing is changed or new.\n"
-    return {"branch": branch, "changes": count}, f"{head}{body}{more}".encode("utf-8", "replace")
+    body = "".join(f"{line}\n" for line in lines[:_MOST_FILES]) or "Nothing is changed or new.\n"
+    left_out = len(lines) - _MOST_FILES
+    more = f"[{left_out:,} more.]\n" if left_out > 0 else ""
+    return {"branch": branch, "changes": len(lines)}, f"{head}{body}{more}".encode("utf-8", "replace")
 
 
 def history(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
@@ -412,10 +443,15 @@ def _entry(commit: Commit) -> str:
 
 
 def diff(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
-    old, new, of = str(request["old"]), str(request["new"]), str(request["of"])
+    old = str(request["old"])
+    new = str(request["new"])
+    of = str(request["of"])
+    if new and not old:
+        old = "HEAD"
+
     out = io.BytesIO()
     with opened(request) as repository:
-        asked = asked_about(repository, request, old="HEAD" if new and not old else old, new=new, of=of)
+        asked = asked_about(repository, request, old=old, new=new, of=of)
         first = asked.commits[0] if asked.commits else found(repository, "HEAD")
         second = asked.commits[1] if len(asked.commits) > 1 else None
         porcelain.diff(repository, commit=first, commit2=second, paths=asked.paths(), outstream=out)
@@ -424,12 +460,12 @@ def diff(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     data = out.getvalue()
     before = b""
     if unseen:
-        said = f"[Not in this: {len(unseen):,} new, never committed: {_listed(unseen)}]\n"
-        before = said.encode("utf-8", "replace")
+        note = f"[Not in this: {len(unseen):,} new, never committed: {_listed(unseen)}]\n"
+        before = note.encode("utf-8", "replace")
     if not data:
         against = _text(second.id)[:12] if second is not None else "the files as they are"
-        said = f"[There is no difference between {_text(first.id)[:12]} and {against}.]\n"
-        return {"bytes": 0, "new": len(unseen)}, before + said.encode()
+        note = f"[There is no difference between {_text(first.id)[:12]} and {against}.]\n"
+        return {"bytes": 0, "new": len(unseen)}, before + note.encode()
     return {"bytes": len(data), "new": len(unseen)}, before + _bounded(data, "of=")
 
 
@@ -444,18 +480,18 @@ def _bounded(data: bytes, narrower: str) -> bytes:
     """Cut a long text at a line, and say how much was left out."""
     if len(data) <= _LARGEST:
         return data
-    kept = data[: data.rfind(b"\n", 0, _LARGEST) + 1] or data[:_LARGEST]
-    return (
-        kept
-        + f"[{len(data) - len(kept):,} of {len(data):,} bytes were left out; narrow it with {narrower}]\n".encode()
-    )
+
+    beginning = data[: data.rfind(b"\n", 0, _LARGEST) + 1] or data[:_LARGEST]
+    left_out = len(data) - len(beginning)
+    note = f"[{left_out:,} of {len(data):,} bytes were left out; narrow it with {narrower}]\n"
+    return beginning + note.encode()
 
 
 def commit(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     named = request["files"]
     with opened(request) as repository:
         if isinstance(named, list) and named:
-            _stage(repository, request, [str(one) for one in named])
+            _stage(repository, request, [str(name) for name in named])
         else:
             seen = porcelain.status(repository, untracked_files="all")
             _stage_all(repository, [_text(name) for name in (*seen.unstaged, *seen.untracked)])
@@ -464,21 +500,25 @@ def commit(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
         staged = sorted({_text(name) for names in seen.staged.values() for name in names})
         if not staged:
             raise NotDone("There is nothing to commit; git.status shows what is changed.")
-        made = porcelain.commit(
-            repository,
-            message=str(request["message"]).encode(),
-            author=_WHO,
-            committer=_WHO,
-            no_verify=True,
-            sign=False,
+
+        identity = _text(
+            porcelain.commit(
+                repository,
+                message=str(request["message"]).encode(),
+                author=_WHO,
+                committer=_WHO,
+                no_verify=True,
+                sign=False,
+            )
         )
         branch = _branch(repository)
         committed = _listed(_shown(repository, staged))
+
     left = len(seen.unstaged) + len(seen.untracked)
     where = f" on {branch}" if branch else ""
     rest = f" {left:,} more changed or new, not committed." if left else ""
-    said = f"Committed as {_text(made)[:12]}{where}: {committed}.{rest}\n"
-    return {"commit": _text(made), "files": len(staged)}, said.encode("utf-8", "replace")
+    sentence = f"Committed as {identity[:12]}{where}: {committed}.{rest}\n"
+    return {"commit": identity, "files": len(staged)}, sentence.encode("utf-8", "replace")
 
 
 def _stage_all(repository: Quiet, changed: Sequence[str]) -> None:
@@ -500,10 +540,10 @@ def _stage(repository: Quiet, request: Mapping[str, JSON], named: Sequence[str])
     root = Path(repository.path)
     names = [_relative(repository, request, name) for name in named]
     tracked = [_text(name) for name in repository.open_index()]
-    for given, name in zip(named, names, strict=True):
-        is_tracked = any(not name or each == name or each.startswith(f"{name}/") for each in tracked)
+    for written, name in zip(named, names, strict=True):
+        is_tracked = any(_is_at(entry, name) for entry in tracked)
         if not is_tracked and not os.path.lexists(root / name):
-            raise NotDone(f"There is no file or folder {given} (no patterns); nothing was committed.")
+            raise NotDone(f"There is no file or folder {written} (no patterns); nothing was committed.")
 
     present = [str(root / name) for name in names if os.path.lexists(root / name)]
     if present:
@@ -512,42 +552,49 @@ def _stage(repository: Quiet, request: Mapping[str, JSON], named: Sequence[str])
             raise NotDone(
                 f"{_listed(sorted(map(str, ignored)))}: ignored by .gitignore; nothing was committed."
             )
-    below = [
-        each
-        for each in tracked
-        if any(not name or each == name or each.startswith(f"{name}/") for name in names)
-    ]
-    gone = [each for each in below if not os.path.lexists(root / each)]
+
+    meant = [entry for entry in tracked if any(_is_at(entry, name) for name in names)]
+    gone = [entry for entry in meant if not os.path.lexists(root / entry)]
     if gone:
         repository.get_worktree().stage(gone)
+
+
+def _is_at(entry: str, name: str) -> bool:
+    """Whether a tracked file is the file `name`, or in the folder of this name; empty: the repository's own."""
+    return not name or entry == name or entry.startswith(f"{name}/")
 
 
 def switch(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     branch = str(request["branch"])
     with opened(request) as repository:
         if request["create"]:
-            if is_empty(repository):
-                raise NotDone(
-                    "There is no commit yet, from which a branch could begin; git.commit makes one."
-                )
-            # Files stay as they are, whether changed or not.
-            porcelain.branch_create(repository, branch)
-            repository.refs.set_symbolic_ref(b"HEAD", b"refs/heads/" + branch.encode())
+            _begin_branch(repository, branch)
         else:
             _check_out(repository, branch)
-        said = f"On {_branch(repository) or branch} now. {_branches(repository)}\n"
-    return {"branch": branch}, said.encode("utf-8", "replace")
+        sentence = f"On {_branch(repository) or branch} now. {_branches(repository)}\n"
+    return {"branch": branch}, sentence.encode("utf-8", "replace")
+
+
+def _begin_branch(repository: Quiet, branch: str) -> None:
+    """Begin a branch here. Files stay as they are, whether changed or not."""
+    if is_empty(repository):
+        raise NotDone("There is no commit yet, from which a branch could begin; git.commit makes one.")
+    porcelain.branch_create(repository, branch)
+    repository.refs.set_symbolic_ref(b"HEAD", b"refs/heads/" + branch.encode())
 
 
 def _check_out(repository: Quiet, branch: str) -> None:
+    """Check out a branch, or else a commit."""
     commit = commit_named(repository, branch)
     if commit is None:
         raise NotDone(
             f"There is no branch or commit {branch!r}; create=true begins a branch. {_branches(repository)}"
         )
+
     is_branch = branch.encode() in porcelain.branch_list(repository)
+    target = branch if is_branch else commit.id
     try:
-        porcelain.checkout(repository, branch if is_branch else commit.id)
+        porcelain.checkout(repository, target)
     except porcelain.CheckoutError as error:
         raise NotDone(f"{error} (git.commit keeps them.)") from None
 

@@ -47,10 +47,11 @@ def asker(call: Call) -> Asker:
 
 @dataclass(slots=True, eq=False)
 class _Underway:
-    """A running call. `scopes`: end the questions asked for it when it ends."""
+    """A running call."""
 
     ask: Asker
     scopes: set[asyncio.Timeout] = field(default_factory=set)
+    """End the questions asked for it when it ends."""
 
 
 _OWN: Final[ContextVar[_Underway | None]] = ContextVar("own", default=None)
@@ -81,24 +82,35 @@ class Elicitation:
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult | ErrorData:
         """Forward a question of the server."""
-        call = _OWN.get() or (self._calls[0] if len(self._calls) == 1 else None)
+        call = _OWN.get() or self._only_call()
         if call is None:
             return ErrorData(
                 code=INVALID_REQUEST, message="No call is under way to which this question belongs."
             )
-        form = params if isinstance(params, ElicitRequestFormParams) else None
-        url = "" if isinstance(params, ElicitRequestFormParams) else params.url
+
+        schema: Mapping[str, JSON] | None = None
+        url = ""
+        if isinstance(params, ElicitRequestFormParams):
+            schema = params.requested_schema
+        else:
+            url = params.url
+
         scope = asyncio.timeout(None)
         try:
             async with scope:
                 call.scopes.add(scope)
-                answer = await call.ask(params.message, form.requested_schema if form else None, url)
+                answer = await call.ask(params.message, schema, url)
         except TimeoutError:
             return ElicitResult(action="cancel")
         except AskRefused as error:
             return ErrorData(code=INVALID_PARAMS, message=f"The question can't be put to anybody: {error}")
         finally:
             call.scopes.discard(scope)
-        if answer.action != "accept" or form is None:
+
+        if answer.action != "accept" or schema is None:
             return ElicitResult(action=answer.action)
         return ElicitResult.model_validate({"action": "accept", "content": dict(answer.values)})
+
+    def _only_call(self) -> _Underway | None:
+        """The call that is running, if it is the only one."""
+        return self._calls[0] if len(self._calls) == 1 else None

@@ -46,7 +46,9 @@ async def serving() -> AsyncIterator[None]:
             tools = tools_of(await servers.tools())
             for tool in tools:
                 module.add(_function(tool, servers))
-            taken = {one.name for one in tools}
+
+            # A tool may be called as a function of ours is.
+            taken = {tool.name for tool in tools}
             for reading in await servers.readings():
                 if reading.name not in taken and len(tools) + 4 <= MOST:
                     module.add(_reading(reading, servers))
@@ -61,10 +63,12 @@ async def serving() -> AsyncIterator[None]:
 
 def _function(tool: Tool, servers: Servers) -> Function:
     async def handler(call: Call, arguments: Mapping[str, JSON]) -> Result:
-        async def told(progress: float, total: float | None, message: str | None) -> None:
-            call.progress(message or f"{progress:g}", progress / total if total else None)
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            fraction = progress / total if total else None
+            call.progress(message or f"{progress:g}", fraction)
 
-        answer = await servers.call((call.session, call.agent), tool.called, arguments, told, asker(call))
+        agent = (call.session, call.agent)
+        answer = await servers.call(agent, tool.called, arguments, on_progress, asker(call))
         return _result(call, delivery_of(answer))
 
     return _made(tool, handler)
@@ -72,27 +76,35 @@ def _function(tool: Tool, servers: Servers) -> Function:
 
 def _reading(reading: Reading, servers: Servers) -> Function:
     async def handler(call: Call, arguments: Mapping[str, JSON]) -> Result:
-        delivery = await servers.use((call.session, call.agent), reading.work(arguments), asker(call))
+        agent = (call.session, call.agent)
+        delivery = await servers.use(agent, reading.work(arguments), asker(call))
         return _result(call, delivery)
 
-    name, schema = reading.name, dict(reading.schema)
-    said = Tool(name, name, reading.summary, reading.documentation, schema, impact=0, idempotent=True)
-    return _made(said, handler)
+    tool = Tool(
+        name=reading.name,
+        called=reading.name,
+        summary=reading.summary,
+        documentation=reading.documentation,
+        schema=dict(reading.schema),
+        impact=0,
+        idempotent=True,
+    )
+    return _made(tool, handler)
 
 
-def _made(said: Tool, handler: Callable[[Call, Mapping[str, JSON]], Awaitable[Result]]) -> Function:
+def _made(tool: Tool, handler: Callable[[Call, Mapping[str, JSON]], Awaitable[Result]]) -> Function:
     """Make a function from its description and its handler."""
     return Function(
-        name=said.name,
+        name=tool.name,
         handler=handler,
-        parameters=GivenParameters(said.schema),
-        summary=said.summary,
-        documentation=said.documentation,
+        parameters=GivenParameters(tool.schema),
+        summary=tool.summary,
+        documentation=tool.documentation,
         alias="",
         body="",
         media_type="",
-        impact=said.impact,
-        idempotent=said.idempotent,
+        impact=tool.impact,
+        idempotent=tool.idempotent,
         exclusive=False,
         states=(),
         timeout=0,
@@ -107,11 +119,13 @@ def _result(call: Call, delivery: Delivery) -> Result:
     """
     if delivery.failed:
         raise ToolFailed(delivery.text or json.dumps(delivery.structured, ensure_ascii=False))
+
     if not delivery.text and delivery.structured is not None:
         _give(call, delivery.artifacts)
         return Result(delivery.structured, "application/json")
     if not delivery.text and len(delivery.artifacts) == 1:
         return Result(delivery.artifacts[0])
+
     _give(call, delivery.artifacts)
     if delivery.structured is not None:
         data = json.dumps(delivery.structured, ensure_ascii=False).encode()

@@ -29,33 +29,37 @@ Work = Callable[[Client], Awaitable[Delivery]]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A function that reads. `work`: returns what to do at a server for given arguments."""
+    """A function that reads."""
 
     name: str
     summary: str
     documentation: str
     schema: Mapping[str, JSON]
+    """Of its arguments."""
     work: Callable[[Mapping[str, JSON]], Work]
+    """Returns what to do at a server for given arguments."""
 
 
 async def readings_of(client: Client) -> list[Reading]:
     """The functions for the resources and prompts that a server has."""
-    has, found = client.server_capabilities, []
-    if has.resources is not None and await _listed_resources(client):
-        found += [_LIST_RESOURCES, _READ_RESOURCE]
-    if has.prompts is not None and await _listed_prompts(client):
-        found += [_LIST_PROMPTS, _GET_PROMPT]
-    return found
+    capabilities = client.server_capabilities
+    readings: list[Reading] = []
+    if capabilities.resources is not None and await _listed_resources(client):
+        readings += [_LIST_RESOURCES, _READ_RESOURCE]
+    if capabilities.prompts is not None and await _listed_prompts(client):
+        readings += [_LIST_PROMPTS, _GET_PROMPT]
+    return readings
 
 
 async def _listed_resources(client: Client) -> list[str]:
     async def resources() -> AsyncIterator[str]:
         async for page in pages(client.list_resources):
-            for one in page.resources:
-                yield _line(one.uri, one.title or one.name, one.description)
+            for resource in page.resources:
+                yield _line(resource.uri, resource.title or resource.name, resource.description)
+
         async for templates in pages(client.list_resource_templates):
-            for each in templates.resource_templates:
-                yield _line(each.uri_template, each.title or each.name, each.description)
+            for template in templates.resource_templates:
+                yield _line(template.uri_template, template.title or template.name, template.description)
 
     return await _bounded(resources())
 
@@ -63,31 +67,38 @@ async def _listed_resources(client: Client) -> list[str]:
 async def _listed_prompts(client: Client) -> list[str]:
     async def prompts() -> AsyncIterator[str]:
         async for page in pages(client.list_prompts):
-            for one in page.prompts:
-                yield _line(_signature(one), one.title or "", one.description)
+            for prompt in page.prompts:
+                yield _line(_signature(prompt), prompt.title or "", prompt.description)
 
     return await _bounded(prompts())
 
 
 async def _bounded(lines: AsyncIterator[str]) -> list[str]:
-    found: list[str] = []
-    async for one in lines:
-        if len(found) == _MOST:
-            return [*found, f"[There are more; the first {_MOST} are shown.]"]
-        found.append(one)
-    return found
+    bounded: list[str] = []
+    async for line in lines:
+        if len(bounded) == _MOST:
+            bounded.append(f"[There are more; the first {_MOST} are shown.]")
+            break
+        bounded.append(line)
+    return bounded
 
 
 def _signature(prompt: Prompt) -> str:
-    def told(one: PromptArgument) -> str:
-        return one.name if one.required else f"{one.name}?"
+    """A prompt's name with its arguments; those that can be left out have a question mark."""
+    arguments = [_argument(argument) for argument in prompt.arguments or ()]
+    return f"{prompt.name}({', '.join(arguments)})"
 
-    return f"{prompt.name}({', '.join(told(one) for one in prompt.arguments or ())})"
+
+def _argument(argument: PromptArgument) -> str:
+    return argument.name if argument.required else f"{argument.name}?"
 
 
 def _line(name: str, title: str, description: str | None) -> str:
-    said = " ".join(": ".join(one for one in (title, description or "") if one).split())
-    line = f"- {' '.join(name.split())}" + (f": {said}" if said else "")
+    """An entry of a list, in one line."""
+    line = f"- {' '.join(name.split())}"
+    about = ": ".join(text for text in (title, description or "") if text)
+    if about.split():
+        line = f"{line}: {' '.join(about.split())}"
     return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
@@ -103,29 +114,28 @@ def _lines(listed: Callable[[Client], Awaitable[list[str]]]) -> Callable[[Mappin
 
 def _read_resource(arguments: Mapping[str, JSON]) -> Work:
     async def do(client: Client) -> Delivery:
-        read = await client.read_resource(str(arguments["uri"]))
-        contents: list[JSON] = [
-            {"type": "resource", "resource": one.model_dump(mode="json", by_alias=True, exclude_none=True)}
-            for one in read.contents
-        ]
+        answer = await client.read_resource(str(arguments["uri"]))
+        contents: list[JSON] = []
+        for content in answer.contents:
+            resource = content.model_dump(mode="json", by_alias=True, exclude_none=True)
+            contents.append({"type": "resource", "resource": resource})
         return delivery_of({"content": contents})
 
     return do
 
 
 def _get_prompt(arguments: Mapping[str, JSON]) -> Work:
-    given = arguments.get("arguments")
-    values = given if isinstance(given, dict) else {}
-    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in values.items()}
+    values = arguments.get("arguments")
+    if not isinstance(values, dict):
+        values = {}
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
     async def do(client: Client) -> Delivery:
-        got = await client.get_prompt(str(arguments["name"]), texts or None)
+        prompt = await client.get_prompt(str(arguments["name"]), texts or None)
         content: list[JSON] = []
-        for one in got.messages:
-            content += [
-                {"type": "text", "text": f"{one.role}:"},
-                one.content.model_dump(mode="json", by_alias=True, exclude_none=True),
-            ]
+        for message in prompt.messages:
+            content.append({"type": "text", "text": f"{message.role}:"})
+            content.append(message.content.model_dump(mode="json", by_alias=True, exclude_none=True))
         return delivery_of({"content": content})
 
     return do

@@ -13,20 +13,24 @@ from ext_modules.sdk.values import JSON, Value
 
 @dataclass(slots=True)
 class Delivery:
-    """A tool's result. `structured`: its structured content, or None. `failed`: the tool reports that it failed."""
+    """A tool's result."""
 
     text: str = ""
     artifacts: list[Value] = field(default_factory=list)
     structured: JSON = None
+    """Its structured content; None: there is none."""
     failed: bool = False
+    """Whether the tool reports that it failed."""
 
 
 def delivery_of(result: Mapping[str, JSON]) -> Delivery:
     """Convert the result of a `tools/call`."""
-    content = result.get("content")
     delivery = Delivery(structured=result.get("structuredContent"), failed=result.get("isError") is True)
-    texts = [_take(block, delivery) for block in (content if isinstance(content, list) else [])]
-    delivery.text = "\n".join(text for text in texts if text)
+    content = result.get("content")
+    if isinstance(content, list):
+        texts = [_take(block, delivery) for block in content]
+        delivery.text = "\n".join(text for text in texts if text)
+
     # For clients without structured content, servers send the same twice: only one is kept.
     if _wraps(delivery.structured, delivery.text):
         delivery.structured = None
@@ -39,6 +43,7 @@ def _take(block: JSON, delivery: Delivery) -> str:
     """Return the text of a block; add its bytes to the artifacts."""
     if not isinstance(block, dict):
         return ""
+
     match block.get("type"):
         case "text":
             return _text(block, "text")
@@ -47,14 +52,17 @@ def _take(block: JSON, delivery: Delivery) -> str:
         case "resource_link":
             return f"{_text(block, 'name')}: {_text(block, 'uri')} {_text(block, 'description')}".strip()
         case "resource":
-            resource = block.get("resource")
-            if not isinstance(resource, dict):
-                return ""
-            if "text" in resource:
-                return _text(resource, "text")
-            return _bytes(resource, "blob", delivery, name=_text(resource, "uri").rpartition("/")[2])
+            return _resource(block.get("resource"), delivery)
         case other:
             return f"[content of the kind {str(other)[:40]}, which is not known here]"
+
+
+def _resource(resource: JSON, delivery: Delivery) -> str:
+    if not isinstance(resource, dict):
+        return ""
+    if "text" in resource:
+        return _text(resource, "text")
+    return _bytes(resource, "blob", delivery, name=_text(resource, "uri").rpartition("/")[2])
 
 
 def _bytes(block: Mapping[str, JSON], key: str, delivery: Delivery, *, name: str) -> str:
@@ -75,9 +83,11 @@ def _wraps(structured: JSON, text: str) -> bool:
     """Whether `structured` is `{"result": …}` around what `text` says, the form of results that are not objects."""
     if not isinstance(structured, dict) or list(structured) != ["result"] or not text:
         return False
+
     result = structured["result"]
     if isinstance(result, list):
-        return text == "\n".join(each if isinstance(each, str) else json.dumps(each) for each in result)
+        lines = [item if isinstance(item, str) else json.dumps(item) for item in result]
+        return text == "\n".join(lines)
     return result == text or _same(text, result)
 
 

@@ -33,8 +33,10 @@ _TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "o
 def allowed(schema: Mapping[str, JSON]) -> dict[str, JSON]:
     """Convert `schema` to what the contract accepts: references are replaced by their targets, cycles are cut."""
     narrowed = _Narrowing(schema).narrow(dict(schema), (), 0)
-    found = narrowed if isinstance(narrowed, dict) else {}
-    result: dict[str, JSON] = {**found, "type": "object"}
+    if not isinstance(narrowed, dict):
+        narrowed = {}
+
+    result: dict[str, JSON] = {**narrowed, "type": "object"}
     if not isinstance(result.get("properties"), dict):
         result["properties"] = {}
     return result if _fits(result) else _reduced(result)
@@ -61,42 +63,62 @@ class _Narrowing:
             return node
         if depth > _DEEPEST or self._left < 0:
             return {}
+
         if isinstance(node, list):
             return [self.narrow(item, open_, depth + 1) for item in node]
         target = node.get("$ref")
         if isinstance(target, str):
-            rest = {key: value for key, value in node.items() if key != "$ref"}
-            found = None if target in open_ else self._resolved(target)
-            return self.narrow({**found, **rest}, (*open_, target), depth + 1) if found else {}
-        kept: dict[str, JSON] = {}
+            return self._followed(node, target, open_, depth)
+
+        narrowed: dict[str, JSON] = {}
         for key, value in node.items():
             if key == "properties":
-                kept[key] = self._properties(value, open_, depth)
+                narrowed[key] = self._properties(value, open_, depth)
             elif key in _DATA and not _deep(value, _DEEPEST_DATA):
-                kept[key] = _shown(value)
+                narrowed[key] = _shown(value)
             elif key not in _REFUSED and key not in _DATA:
-                kept[visible(key)] = self.narrow(value, open_, depth + 1)
-        return kept
+                narrowed[visible(key)] = self.narrow(value, open_, depth + 1)
+        return narrowed
+
+    def _followed(self, node: dict[str, JSON], target: str, open_: tuple[str, ...], depth: int) -> JSON:
+        """The target of a reference, with what is said beside it; anything in place of a cycle, or of nothing."""
+        if target in open_:
+            return {}
+        resolved = self._resolved(target)
+        if not resolved:
+            return {}
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return self.narrow({**resolved, **beside}, (*open_, target), depth + 1)
 
     def _properties(self, value: JSON, open_: tuple[str, ...], depth: int) -> JSON:
         """Keep all names, since names of properties are free."""
-        named = value if isinstance(value, dict) else {}
-        return {visible(name): self.narrow(each, open_, depth + 1) for name, each in named.items()}
+        if not isinstance(value, dict):
+            return {}
+        return {visible(name): self.narrow(schema, open_, depth + 1) for name, schema in value.items()}
 
     def _resolved(self, target: str) -> dict[str, JSON] | None:
         """The target of the reference "#/…"."""
         if not target.startswith("#/"):
             return None
+
         node: JSON = dict(self._root)
         for part in target[2:].split("/"):
-            node = node.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(node, dict) else None
+            if not isinstance(node, dict):
+                return None
+            node = node.get(part.replace("~1", "/").replace("~0", "~"))
         return node if isinstance(node, dict) else None
 
 
 def _deep(data: JSON, most: int) -> bool:
     """Whether `data` is nested more than `most` levels deep."""
-    inner = list(data.values()) if isinstance(data, dict) else data if isinstance(data, list) else []
-    return bool(inner) and (most == 0 or any(_deep(each, most - 1) for each in inner))
+    inner: list[JSON] = []
+    if isinstance(data, dict):
+        inner = list(data.values())
+    elif isinstance(data, list):
+        inner = data
+    if not inner:
+        return False
+    return most == 0 or any(_deep(item, most - 1) for item in inner)
 
 
 def _shown(data: JSON) -> JSON:
@@ -104,7 +126,7 @@ def _shown(data: JSON) -> JSON:
     if isinstance(data, dict):
         return {visible(key): _shown(value) for key, value in data.items()}
     if isinstance(data, list):
-        return [_shown(each) for each in data]
+        return [_shown(item) for item in data]
     return visible(data) if isinstance(data, str) else data
 
 
@@ -120,12 +142,15 @@ def _fits(schema: dict[str, JSON]) -> bool:
 
 def _reduced(schema: Mapping[str, JSON]) -> dict[str, JSON]:
     """Keep only the parameters' names and simple types, and which are required."""
-    properties, required = schema["properties"], schema.get("required")
+    properties = schema["properties"]
     assert isinstance(properties, dict)
     plain: dict[str, JSON] = {}
     for name, value in properties.items():
         kind = value.get("type") if isinstance(value, dict) else None
         plain[name] = {"type": kind} if isinstance(kind, str) and kind in _TYPES else {}
-    listed = required if isinstance(required, list) else []
-    needed: list[JSON] = [name for name in plain if name in listed]
-    return {"type": "object", "properties": plain, "required": needed}
+
+    listed = schema.get("required")
+    if not isinstance(listed, list):
+        listed = []
+    required: list[JSON] = [name for name in plain if name in listed]
+    return {"type": "object", "properties": plain, "required": required}

@@ -62,18 +62,18 @@ class ServerFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The `[mcp]` table of a `module.toml`.
-
-    `command`: starts the server. `url`: its address for streamable HTTP; empty for stdio. `shared`: one server for all
-    agents, instead of one each. `environment`: for the server; `secrets`: names of the module's secrets that the server
-    gets.
-    """
+    """The `[mcp]` table of a `module.toml`."""
 
     command: tuple[str, ...] = ()
+    """Starts the server."""
     url: str = ""
+    """Its address for streamable HTTP; empty for stdio."""
     shared: bool = False
+    """Whether there is one server for all agents, instead of one each."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    """For the server."""
     secrets: tuple[str, ...] = ()
+    """The names of the module's secrets that the server gets."""
 
     @classmethod
     def of(cls, table: Mapping[str, object], secrets: tuple[str, ...]) -> Settings:
@@ -82,25 +82,37 @@ class Settings:
         Raises:
             ValueError: a value is of the wrong type, or both command and url are missing.
         """
-        command, url, shared = table.get("command", []), table.get("url", ""), table.get("shared", False)
-        given = table.get("environment", {})
+        command = table.get("command", [])
         if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
             raise ValueError("The command in [mcp] must be a list of strings.")
-        if not isinstance(url, str) or not isinstance(shared, bool) or not isinstance(given, dict):
+
+        url = table.get("url", "")
+        shared = table.get("shared", False)
+        environment = table.get("environment", {})
+        if not isinstance(url, str) or not isinstance(shared, bool) or not isinstance(environment, dict):
             raise ValueError("In [mcp], url must be a string, shared true or false, environment a table.")
         if not command and not url:
             raise ValueError("The table [mcp] must name a command or a url.")
-        environment = {str(name): str(value) for name, value in given.items()}
-        return cls(tuple(command), url, shared or bool(url), environment, secrets)
+
+        return cls(
+            command=tuple(command),
+            url=url,
+            shared=shared or bool(url),
+            environment={str(name): str(value) for name, value in environment.items()},
+            secrets=secrets,
+        )
 
 
 @dataclass(slots=True)
 class _Connection:
-    """One running server. `client` is set once it answers; `lost` is set when it has ended."""
+    """One running server."""
 
     client: asyncio.Future[Client]
+    """Set once it answers."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to end it."""
     lost: bool = False
+    """Whether it has ended."""
     elicitation: Elicitation = field(default_factory=Elicitation)
 
 
@@ -157,10 +169,9 @@ class Servers:
             with telling(progress):
                 return await client.call_tool(tool, dict(arguments), progress_callback=progress)
 
-        answer: Mapping[str, JSON] = (await self.use(agent, work, asker)).model_dump(
-            mode="json", by_alias=True
-        )
-        return answer
+        result = await self.use(agent, work, asker)
+        fields: Mapping[str, JSON] = result.model_dump(mode="json", by_alias=True)
+        return fields
 
     async def use(
         self, agent: tuple[str, str], work: Callable[[Client], Awaitable[_Given]], asker: Asker = nobody
@@ -181,6 +192,7 @@ class Servers:
         except MCPError as error:
             if error.code != CONNECTION_CLOSED:
                 raise
+
             connection.lost = True
             connection.stop.set()
             raise ServerFailed(
@@ -188,19 +200,27 @@ class Servers:
             ) from error
 
     def _of(self, agent: tuple[str, str]) -> _Connection:
+        """The connection for an agent; a new one if there is none. Raises ServerFailed."""
         key = ("", "") if self._settings.shared else agent
-        connection = self._running.get(key)
-        if connection is None or connection.lost:
-            self._running = {each: one for each, one in self._running.items() if not one.lost}
-            if len(self._running) >= _MOST:
-                raise ServerFailed(f"{_MOST} agents use this server already, and no more can at once.")
-            spare, self._spare = self._spare, None
-            connection = self._running[key] = spare if spare is not None and not spare.lost else self._open()
+        running = self._running.get(key)
+        if running is not None and not running.lost:
+            return running
+
+        self._running = {key: connection for key, connection in self._running.items() if not connection.lost}
+        if len(self._running) >= _MOST:
+            raise ServerFailed(f"{_MOST} agents use this server already, and no more can at once.")
+
+        spare = self._spare
+        self._spare = None
+        connection = spare if spare is not None and not spare.lost else self._open()
+        self._running[key] = connection
         return connection
 
     def close(self) -> None:
         """Stop all servers. Their tasks end shortly afterwards."""
-        for connection in (*self._running.values(), *([self._spare] if self._spare else [])):
+        if self._spare is not None:
+            self._spare.stop.set()
+        for connection in self._running.values():
             connection.stop.set()
 
     def _open(self) -> _Connection:
@@ -228,6 +248,7 @@ class Servers:
 
     @asynccontextmanager
     async def _connected(self, elicitation: Elicitation) -> AsyncIterator[Client]:
+        """Connect to a server: over its standard streams, or by HTTP."""
         settings = self._settings
         if not settings.url:
             command, *arguments = _command(settings.command)
@@ -237,10 +258,11 @@ class Servers:
             async with Client(server, extensions=[Tasks()], elicitation_callback=elicitation) as client:
                 yield client
             return
-        local = (urlsplit(settings.url).hostname or "") in _LOCAL
+
+        is_local = (urlsplit(settings.url).hostname or "") in _LOCAL
         async with (
             _program(settings),
-            httpx2.AsyncClient(trust_env=not local, timeout=httpx2.Timeout(30, read=_SILENT)) as http,
+            httpx2.AsyncClient(trust_env=not is_local, timeout=httpx2.Timeout(30, read=_SILENT)) as http,
             Client(
                 streamable_http_client(settings.url, http_client=http),
                 extensions=[Tasks()],
@@ -266,6 +288,7 @@ async def _program(settings: Settings) -> AsyncIterator[None]:
         os.environ.setdefault("SSL_CERT_FILE", certifi.where())
         yield
         return
+
     process = await Process.start(
         _command(settings.command), cwd=_place(), environment=_environment(settings)
     )
@@ -273,7 +296,9 @@ async def _program(settings: Settings) -> AsyncIterator[None]:
         async with asyncio.TaskGroup() as group:
             draining = group.create_task(_log(process))
             parts = urlsplit(settings.url)
-            while not await asyncio.to_thread(_answers, parts.hostname or "", parts.port or 80):  # noqa: ASYNC110
+            host = parts.hostname or ""
+            port = parts.port or 80
+            while not await asyncio.to_thread(_answers, host, port):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
             yield
             draining.cancel()

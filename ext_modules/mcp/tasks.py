@@ -104,29 +104,23 @@ async def _result(created: TaskCreated, context: ClaimContext) -> CallToolResult
     Raises:
         MCPError: it failed, or its server does not know it.
     """
-    wait = created.poll_interval_ms
+    interval = created.poll_interval_ms
     answered: set[str] = set()
     try:
         for looks in range(1, 1_000_000):
-            await asyncio.sleep(min(max((wait or 0) / 1000, _SHORTEST), _LONGEST))
+            await asyncio.sleep(min(max((interval or 0) / 1000, _SHORTEST), _LONGEST))
             task = await _asked(context, "tasks/get", created.task_id)
-            wanted = task.get("pollIntervalMs")
-            wait = wanted if isinstance(wanted, int) else wait
-            match task.get("status"):
-                case "completed":
-                    return CallToolResult.model_validate(task.get("result"))
-                case "failed":
-                    raise _failure(task)
-                case "cancelled":
-                    return _unfinished(str(task.get("statusMessage") or "The server cancelled the task."))
-                case "input_required" if not await _answer(context, created.task_id, task, answered):
-                    await _asked(context, "tasks/cancel", created.task_id)
-                    return _unfinished(
-                        "The server asks for input, which a call can't give; its task was cancelled."
-                    )
-            told = _TOLD.get()
-            if told is not None and isinstance(said := task.get("statusMessage"), str):
-                await told(looks, None, said)
+            result = await _end_of(created.task_id, task, context, answered)
+            if result is not None:
+                return result
+
+            new_interval = task.get("pollIntervalMs")
+            if isinstance(new_interval, int):
+                interval = new_interval
+            message = task.get("statusMessage")
+            on_progress = _TOLD.get()
+            if on_progress is not None and isinstance(message, str):
+                await on_progress(looks, None, message)
     except asyncio.CancelledError:
         with anyio.move_on_after(_GIVING_UP, shield=True):
             await _asked(context, "tasks/cancel", created.task_id)
@@ -134,43 +128,64 @@ async def _result(created: TaskCreated, context: ClaimContext) -> CallToolResult
     raise MCPError(INTERNAL_ERROR, "The task did not come to an end.")
 
 
+async def _end_of(
+    name: str, task: Mapping[str, JSON], context: ClaimContext, answered: set[str]
+) -> CallToolResult | None:
+    """The result of a task that has ended, or is ended here; None: it goes on. `answered`: as in `_answer`."""
+    match task.get("status"):
+        case "completed":
+            return CallToolResult.model_validate(task.get("result"))
+        case "failed":
+            raise _failure(task)
+        case "cancelled":
+            return _unfinished(str(task.get("statusMessage") or "The server cancelled the task."))
+        case "input_required" if not await _answer(context, name, task, answered):
+            await _asked(context, "tasks/cancel", name)
+            return _unfinished("The server asks for input, which a call can't give; its task was cancelled.")
+    return None
+
+
 async def _asked(context: ClaimContext, method: str, task: str) -> Mapping[str, JSON]:
-    answer = await context.session.send_request(
-        _Request(method=method, params=_Params(task_id=task)), _Answer
-    )
-    found: Mapping[str, JSON] = answer.model_dump(mode="json")
-    return found
+    """A server's answer to a request about a task."""
+    request = _Request(method=method, params=_Params(task_id=task))
+    answer = await context.session.send_request(request, _Answer)
+    fields: Mapping[str, JSON] = answer.model_dump(mode="json")
+    return fields
 
 
-async def _answer(context: ClaimContext, task: str, told: Mapping[str, JSON], answered: set[str]) -> bool:
+async def _answer(context: ClaimContext, name: str, task: Mapping[str, JSON], answered: set[str]) -> bool:
     """Send a task the answers it waits for. False if it wants anything else. `answered`: the answers it already has.
 
     Raises:
         MCPError: a question can't be asked.
     """
     try:
-        requests = _REQUESTS.validate_python(told.get("inputRequests"))
+        requests = _REQUESTS.validate_python(task.get("inputRequests"))
     except ValidationError:
         return False
-    new = {key: one for key, one in requests.items() if key not in answered}
+    new = {key: request for key, request in requests.items() if key not in answered}
     if not requests or len(answered) + len(new) > _QUESTIONS:
         return False
+
     for key, request in new.items():
-        asked = ClientRequestContext(session=context.session, request_id=key, meta=None)
-        answer = await context.session.dispatch_input_request(asked, request)
+        question = ClientRequestContext(session=context.session, request_id=key, meta=None)
+        answer = await context.session.dispatch_input_request(question, request)
         if isinstance(answer, ErrorData):
-            await _asked(context, "tasks/cancel", task)
+            await _asked(context, "tasks/cancel", name)
             raise MCPError.from_error_data(answer)
+
         answered.add(key)
-        params = _Answers(task_id=task, input_responses={key: answer})
+        params = _Answers(task_id=name, input_responses={key: answer})
         await context.session.send_request(_Update(method="tasks/update", params=params), _Answer)
     return True
 
 
 def _failure(task: Mapping[str, JSON]) -> MCPError:
     error = task.get("error")
-    said = error.get("message") if isinstance(error, dict) else None
-    return MCPError(INTERNAL_ERROR, said if isinstance(said, str) else "The task failed.")
+    message = error.get("message") if isinstance(error, dict) else None
+    if not isinstance(message, str):
+        message = "The task failed."
+    return MCPError(INTERNAL_ERROR, message)
 
 
 def _unfinished(why: str) -> CallToolResult:

@@ -24,13 +24,15 @@ _PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool, ready to be offered. `called`: its name at the server."""
+    """One tool, ready to be offered."""
 
     name: str
     called: str
+    """Its name at the server."""
     summary: str
     documentation: str
     schema: dict[str, JSON]
+    """Of its arguments."""
     impact: Literal[0, 1, 2]
     idempotent: bool
 
@@ -40,42 +42,58 @@ def tools_of(listed: Sequence[Mapping[str, JSON]]) -> list[Tool]:
 
     Leaves out tools with a parameter whose name the contract does not allow.
     """
-    found: dict[str, Tool] = {}
-    for each in listed:
-        called, schema = each.get("name"), each.get("inputSchema")
+    tools: dict[str, Tool] = {}
+    for entry in listed:
+        called = entry.get("name")
+        schema = entry.get("inputSchema")
         if not isinstance(called, str) or not isinstance(schema, dict):
             continue
+
         fitting = allowed(schema)
         properties = fitting["properties"]
         if not isinstance(properties, dict) or not all(map(_PARAMETER.fullmatch, properties)):
             continue
-        name = _unused(_name(called), found)
-        found[name] = _tool(name, called, each, fitting)
-    return list(found.values())[:MOST]
+
+        name = _unused(_name(called), tools)
+        tools[name] = _tool(name, called, entry, fitting)
+    return list(tools.values())[:MOST]
 
 
-def _tool(name: str, called: str, listed: Mapping[str, JSON], schema: dict[str, JSON]) -> Tool:
-    said, title = listed.get("description"), listed.get("title")
-    description = textwrap.dedent(visible(said if isinstance(said, str) else "")).strip()
-    heading = visible(title) if isinstance(title, str) else ""
+def _tool(name: str, called: str, entry: Mapping[str, JSON], schema: dict[str, JSON]) -> Tool:
+    """A tool as it is offered. `entry`: as the server lists it."""
+    description = textwrap.dedent(visible(_text(entry, "description"))).strip()
+    heading = visible(_text(entry, "title"))
     summary = " ".join((description.partition("\n")[0] or heading or visible(called)).split())
-    hints = listed.get("annotations")
-    impact, idempotent = _effect(hints if isinstance(hints, dict) else {})
+
+    hints = entry.get("annotations")
+    if not isinstance(hints, dict):
+        hints = {}
+    impact, idempotent = _effect(hints)
     return Tool(name, called, _cut(summary, 200), _documentation(description), schema, impact, idempotent)
+
+
+def _text(entry: Mapping[str, JSON], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _effect(hints: Mapping[str, JSON]) -> tuple[Literal[0, 1, 2], bool]:
     """The impact, and whether the tool may be repeated. By the specification, tools are destructive by default."""
     if hints.get("readOnlyHint") is True:
         return 0, True
-    return 1 if hints.get("destructiveHint") is False else 2, hints.get("idempotentHint") is True
+    is_idempotent = hints.get("idempotentHint") is True
+    if hints.get("destructiveHint") is False:
+        return 1, is_idempotent
+    return 2, is_idempotent
 
 
 def _name(called: str) -> str:
     """Convert `getWeather`, `get-weather`, `weather/get` to a function's name."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", called).lower()
     plain = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
-    return (plain if plain[:1].isalpha() else f"tool_{plain}".rstrip("_"))[:44]
+    if not plain[:1].isalpha():
+        plain = f"tool_{plain}".rstrip("_")
+    return plain[:44]
 
 
 def _unused(name: str, taken: Mapping[str, Tool]) -> str:

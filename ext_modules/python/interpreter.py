@@ -48,12 +48,16 @@ class Gone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a piece of code ended. `raised`: the name of the exception, or ""."""
+    """How a piece of code ended."""
 
     status: int
+    """Its exit status."""
     raised: str
+    """The name of the exception; empty: there was none."""
     remarks: tuple[str, ...]
+    """What an agent must know about it, in sentences."""
     pictures: tuple[bytes, ...]
+    """The figures that it left open, as PNG."""
 
 
 class Interpreter:
@@ -84,22 +88,27 @@ class Interpreter:
                 environment=_environment(),
                 descriptors=[theirs.fileno()],
             )
-        made = cls(process, ours)
+
+        interpreter = cls(process, ours)
         try:
-            made._reader, made._writer = await asyncio.open_connection(sock=ours, limit=_LARGEST_LINE)
+            reader, writer = await asyncio.open_connection(sock=ours, limit=_LARGEST_LINE)
+            interpreter._reader = reader
+            interpreter._writer = writer
             async with asyncio.timeout(_STARTS_WITHIN):
-                said, _ = await made._answered()
-            pid = said.get("pid")
+                greeting, _ = await interpreter._answered()
+
+            # Signals go to it: it can't be any other process.
+            pid = greeting.get("pid")
             if not isinstance(pid, int) or pid not in descendants(process.pid):
                 raise Gone("The Python interpreter did not start.")
-            made._pid = pid
+            interpreter._pid = pid
         except TimeoutError:
-            await made.end()
+            await interpreter.end()
             raise Gone(f"The Python interpreter did not start within {_STARTS_WITHIN:g} s.") from None
         except BaseException:
-            await made.end()
+            await interpreter.end()
             raise
-        return made
+        return interpreter
 
     @property
     def pid(self) -> int:
@@ -116,11 +125,18 @@ class Interpreter:
         """
         self._thaw()
         self._mark = f"\0{secrets.token_hex(16)}\0".encode()
-        contents = [value.data for value in names.values()]
-        given: list[JSON] = [
-            [name, "text" if is_text(value) else "bytes", len(value.data)] for name, value in names.items()
-        ]
-        self._ask({"do": "run", "code": code, "mark": self._mark.decode(), "given": given}, contents)
+        announced: list[JSON] = []
+        for name, value in names.items():
+            kind = "text" if is_text(value) else "bytes"
+            announced.append([name, kind, len(value.data)])
+
+        request: dict[str, JSON] = {
+            "do": "run",
+            "code": code,
+            "mark": self._mark.decode(),
+            "given": announced,
+        }
+        self._ask(request, [value.data for value in names.values()])
         async for item in self._ending():
             yield item
 
@@ -130,26 +146,28 @@ class Interpreter:
         try:
             async for chunk in self._until(self._mark, answering):
                 yield chunk
-            said, blobs = await answering
+            fields, blobs = await answering
         finally:
             answering.cancel()
             await asyncio.wait([answering])
+
         self.freeze()
-        yield _read(said, blobs)
+        yield _read(fields, blobs)
 
     async def names(self) -> list[tuple[str, str, str]]:
         """Name, type and beginning of each variable."""
         self._thaw()
         try:
             self._ask({"do": "names"})
-            said, _ = await self._answered()
+            fields, _ = await self._answered()
         finally:
             self.freeze()
-        listed = said.get("names")
-        rows = listed if isinstance(listed, list) else []
-        return [
-            (str(row[0]), str(row[1]), str(row[2])) for row in rows if isinstance(row, list) and len(row) == 3
-        ]
+
+        rows = fields.get("names")
+        if not isinstance(rows, list):
+            return []
+        valid = [row for row in rows if isinstance(row, list) and len(row) == 3]
+        return [(str(name), str(kind), str(shown)) for name, kind, shown in valid]
 
     async def interrupt(self) -> bytes | None:
         """Interrupt the running code and return its remaining output, or None if the interpreter does not go on."""
@@ -158,7 +176,8 @@ class Interpreter:
         try:
             async with asyncio.timeout(_GIVES_IN_WITHIN):
                 async for item in self._ending():
-                    printed += item if isinstance(item, bytes) else b""
+                    if isinstance(item, bytes):
+                        printed += item
         except (TimeoutError, Gone):
             return None
         finally:
@@ -208,42 +227,49 @@ class Interpreter:
         self, mark: bytes, answering: asyncio.Future[tuple[Mapping[str, JSON], list[bytes]]]
     ) -> AsyncIterator[bytes]:
         """Yield the output before the mark, or until shortly after the answer if the mark never comes."""
+        loop = asyncio.get_running_loop()
         held = b""
-        last: float | None = None
+        end: float | None = None
         while True:
-            if answering.done() and last is None:
-                last = asyncio.get_running_loop().time() + _LAST_OUTPUT
-            taking = asyncio.ensure_future(self._printed.get())
-            waiting: list[asyncio.Future[bytes] | asyncio.Future[tuple[Mapping[str, JSON], list[bytes]]]]
-            waiting = [taking] if last is not None else [taking, answering]
-            left = None if last is None else max(0.0, last - asyncio.get_running_loop().time())
-            try:
-                await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                if not taking.done():
-                    taking.cancel()
-            if not taking.done() or taking.cancelled():
-                if last is not None:
-                    break
+            if answering.done() and end is None:
+                end = loop.time() + _LAST_OUTPUT
+            if end is None:
+                chunk = await self._chunk(answering, None)
+            else:
+                chunk = await self._chunk(None, max(0.0, end - loop.time()))
+            if chunk is None and end is not None:
+                break
+            if chunk is None:
                 continue
-            held += taking.result()
-            before, found, _ = held.partition(mark)
-            if found:
+
+            held += chunk
+            before, at_mark, _ = held.partition(mark)
+            if at_mark:
                 yield before
                 return
-            # Hold back what may be the beginning of the mark.
-            begun = next(
-                (
-                    at
-                    for at in range(max(0, len(held) - len(mark) + 1), len(held))
-                    if mark.startswith(held[at:])
-                ),
-                len(held),
-            )
-            if begun:
-                yield held[:begun]
-                held = held[begun:]
+
+            upto = len(held) - _begun(held, mark)
+            if upto:
+                yield held[:upto]
+                held = held[upto:]
         yield held
+
+    async def _chunk(
+        self, answering: asyncio.Future[tuple[Mapping[str, JSON], list[bytes]]] | None, seconds: float | None
+    ) -> bytes | None:
+        """The next output; None if the answer comes first, or no output within these seconds."""
+        taking = asyncio.ensure_future(self._printed.get())
+        waiting: list[asyncio.Future[bytes] | asyncio.Future[tuple[Mapping[str, JSON], list[bytes]]]] = [
+            taking
+        ]
+        if answering is not None:
+            waiting.append(answering)
+        try:
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not taking.done():
+                taking.cancel()
+        return taking.result() if taking.done() and not taking.cancelled() else None
 
     async def _answered(self) -> tuple[Mapping[str, JSON], list[bytes]]:
         """Return the interpreter's next answer.
@@ -253,27 +279,42 @@ class Interpreter:
         """
         assert self._reader is not None
         try:
-            line = await self._reader.readuntil(b"\n")
-            said = json.loads(line)
-            sizes = said.pop("sizes") if isinstance(said, dict) else None
+            fields = json.loads(await self._reader.readuntil(b"\n"))
+            sizes = fields.pop("sizes") if isinstance(fields, dict) else None
             if not isinstance(sizes, list) or not all(isinstance(size, int) and size >= 0 for size in sizes):
                 raise ValueError
             if sum(sizes) > _LARGEST_PICTURES:
                 raise ValueError
-            return said, [await self._reader.readexactly(size) for size in sizes]
+            return fields, [await self._reader.readexactly(size) for size in sizes]
+
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
             raise Gone("The Python interpreter ended.") from None
         except (ValueError, KeyError, RecursionError):
             raise Gone("The code broke the Python interpreter's own connection.") from None
 
 
-def _read(said: Mapping[str, JSON], blobs: list[bytes]) -> Answer:
-    status, raised, remarks = said.get("status"), said.get("raised"), said.get("remarks")
+def _begun(data: bytes, mark: bytes) -> int:
+    """How many bytes at the end may be the beginning of the mark."""
+    for at in range(max(0, len(data) - len(mark) + 1), len(data)):
+        if mark.startswith(data[at:]):
+            return len(data) - at
+    return 0
+
+
+def _read(fields: Mapping[str, JSON], blobs: list[bytes]) -> Answer:
+    """An answer. The code could have sent anything."""
+    status = fields.get("status")
+    if not isinstance(status, int):
+        status = 1
+    raised = fields.get("raised")
+    remarks = fields.get("remarks")
+    if not isinstance(remarks, list):
+        remarks = []
     return Answer(
-        status if isinstance(status, int) else 1,
-        str(raised)[:100] if raised else "",
-        tuple(str(one)[:500] for one in remarks[:20]) if isinstance(remarks, list) else (),
-        tuple(blob for blob in blobs if blob.startswith(b"\x89PNG\r\n\x1a\n")),
+        status=status,
+        raised=str(raised)[:100] if raised else "",
+        remarks=tuple(str(remark)[:500] for remark in remarks[:20]),
+        pictures=tuple(blob for blob in blobs if blob.startswith(b"\x89PNG\r\n\x1a\n")),
     )
 
 
@@ -289,8 +330,8 @@ def is_text(value: Value) -> bool:
 
 
 def _workspace() -> str:
-    given = os.environ.get("IACT_WORKSPACE", "/workspace")
-    return given if os.path.isdir(given) else tempfile.gettempdir()
+    folder = os.environ.get("IACT_WORKSPACE", "/workspace")
+    return folder if os.path.isdir(folder) else tempfile.gettempdir()
 
 
 def _environment() -> dict[str, str]:

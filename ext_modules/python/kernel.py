@@ -85,14 +85,14 @@ class Kernel:
 
     def listed(self) -> list[tuple[str, str, str]]:
         """Name, type and beginning of each variable that the code defined."""
-        found: list[tuple[str, str, str]] = []
+        variables: list[tuple[str, str, str]] = []
         for name, value in list(self.names.items()):
             if name in self._first or name.startswith("_") or isinstance(value, ModuleType):
                 continue
-            if len(found) == MOST_NAMES:
+            if len(variables) == MOST_NAMES:
                 break
-            found.append((name, type(value).__name__, brief(value)))
-        return found
+            variables.append((name, type(value).__name__, brief(value)))
+        return variables
 
 
 def compiled(code: str, name: str) -> tuple[CodeType, CodeType | None]:
@@ -134,6 +134,7 @@ def figures() -> tuple[list[str], list[bytes]]:
     plots = sys.modules.get("matplotlib.pyplot")
     if plots is None:
         return [], []
+
     remarks: list[str] = []
     pictures: list[bytes] = []
     try:
@@ -149,6 +150,7 @@ def figures() -> tuple[list[str], list[bytes]]:
             remarks.append(f"Of {len(numbers)} figures the first {MOST_FIGURES} are given.")
     except BaseException as error:
         remarks.append(f"A figure can't be drawn: {type(error).__name__}: {str(error)[:300]}")
+
     with contextlib.suppress(Exception):
         plots.close("all")
     return remarks, pictures
@@ -162,11 +164,11 @@ def answer(connection: socket.socket, said: Mapping[str, object], blobs: Sequenc
 
 def received(stream: BinaryIO, announced: Sequence[tuple[str, str, int]]) -> dict[str, str | bytes]:
     """Read the contents that a request announces, as name, "text" or "bytes", and size."""
-    found: dict[str, str | bytes] = {}
+    contents: dict[str, str | bytes] = {}
     for name, kind, size in announced:
         content = stream.read(size)
-        found[name] = content.decode() if kind == "text" else content
-    return found
+        contents[name] = content.decode() if kind == "text" else content
+    return contents
 
 
 def main() -> None:
@@ -175,22 +177,24 @@ def main() -> None:
     connection.set_inheritable(False)
     sys.argv[:] = [""]
     sys.path[0] = ""
+
     kernel = Kernel()
     signal.signal(signal.SIGINT, kernel.interrupt)
     own = os.getpid()
     answer(connection, {"pid": own})
     with connection.makefile("rb") as requests:
         while line := requests.readline():
-            asked = json.loads(line)
-            if asked["do"] == "names":
+            request = json.loads(line)
+            if request["do"] == "names":
                 answer(connection, {"names": kernel.listed()})
                 continue
-            kernel.names.update(received(requests, asked["given"]))
-            status, raised, remarks, pictures = kernel.run(asked["code"])
+
+            kernel.names.update(received(requests, request["given"]))
+            status, raised, remarks, pictures = kernel.run(request["code"])
             if os.getpid() != own:
                 os._exit(status)  # a child process that the code forked and did not end
             with contextlib.suppress(OSError):
-                os.write(1, asked["mark"].encode())
+                os.write(1, request["mark"].encode())
             answer(connection, {"status": status, "raised": raised, "remarks": remarks}, pictures)
 
 

@@ -154,12 +154,14 @@ async def end_background(agent: AgentState) -> None:
 
 async def _interpreter(call: Call) -> Interpreter:
     """The agent's interpreter, or a new one. A new one that replaces a lost one is announced in the output."""
-    found = call.state.get("interpreter")
-    if isinstance(found, Interpreter):
-        return found
+    running = call.state.get("interpreter")
+    if isinstance(running, Interpreter):
+        return running
+
     if call.carried == _THERE:
         call.output("[The interpreter of before is gone, with all that was defined; this is a new one.]\n")
-    interpreter = call.state["interpreter"] = await Interpreter.start()
+    interpreter = await Interpreter.start()
+    call.state["interpreter"] = interpreter
     call.move(RUNNING)
     call.carry(_THERE)
     return interpreter
@@ -167,9 +169,9 @@ async def _interpreter(call: Call) -> Interpreter:
 
 async def _drop(call: Call) -> None:
     """End the interpreter, if there is one."""
-    found = call.state.pop("interpreter", None)
-    if isinstance(found, Interpreter):
-        await found.end()
+    interpreter = call.state.pop("interpreter", None)
+    if isinstance(interpreter, Interpreter):
+        await interpreter.end()
     if call.agent_state.name != FRESH:
         call.move(FRESH)
     call.carry(b"")
@@ -199,10 +201,12 @@ def _is_json(value: Value) -> bool:
 def _result(
     call: Call, kept: Kept, remarks: tuple[str, ...] | list[str], status: int, *, raised: str = ""
 ) -> Result:
+    """What a run printed, with remarks on lines of their own."""
     data: dict[str, JSON] = {"exit_status": status, "left_out": kept.left_out}
     if raised:
         data["raised"] = raised
-    last = "".join(f"[{one}]\n" for one in remarks)
+
+    last = "".join(f"[{remark}]\n" for remark in remarks)
     if last and not kept.at_line_start:
         last = f"\n{last}"
     if kept.complete:

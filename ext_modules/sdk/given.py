@@ -60,18 +60,19 @@ class GivenParameters:
         """
         written, values = nested.put_in(arguments, values)
         bound = {name: _as_json(value) for name, value in written.items()}
-        for name, value in values.items():
-            if name in written:
+        for name in values:
+            if name in bound:
                 raise BadArguments(f"The parameter {name!r} is given twice; give it once.")
-            bound[name] = self._unpacked(name, value)
+        unpacked = {name: self._unpacked(name, value) for name, value in values.items()}
+        bound.update(unpacked)
 
         for name, argument in bound.items():
             self._check(name, argument)
         required = self.given.get("required")
         if isinstance(required, list):
-            for name in required:
-                if name not in bound:
-                    raise BadArguments(f"The parameter {name!r} is missing.")
+            for needed in required:
+                if needed not in bound:
+                    raise BadArguments(f"The parameter {needed!r} is missing.")
         return {"arguments": bound}
 
     def _check(self, name: str, argument: JSON) -> None:

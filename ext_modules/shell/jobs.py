@@ -29,16 +29,21 @@ class NoSuchJob(Exception):
 
 @dataclass(slots=True)
 class Job:
-    """One program. `unread`: its output since the last read; `status`: None while it runs."""
+    """One program."""
 
     number: int
     title: str
+    """The beginning of its script."""
     process: Process
     began: float = field(default_factory=time.monotonic)
     unread: Kept = field(default_factory=Kept)
+    """Its output since the last read."""
     status: Status | None = None
+    """How it ended; None while it runs."""
     ending: bool = False
+    """Whether it has ended, or was told to end."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when all its processes are gone."""
 
     @property
     def exit_status(self) -> int | None:
@@ -46,7 +51,9 @@ class Job:
         if self.status is None:
             return None
         code = self.status.code
-        return 137 if code is None else code if code >= 0 else 128 - code
+        if code is None:
+            return 137
+        return code if code >= 0 else 128 - code
 
     def line(self) -> str:
         """A one-line description of the job."""
@@ -58,7 +65,8 @@ class Job:
 
     def read(self) -> str:
         """Return the output since the last read."""
-        text, self.unread = self.unread.text(), Kept()
+        text = self.unread.text()
+        self.unread = Kept()
         return text
 
 
@@ -79,7 +87,8 @@ class Jobs:
     def add(self, process: Process, title: str) -> Job:
         """Take over a program that was just started."""
         self._last += 1
-        job = self._jobs[self._last] = Job(self._last, " ".join(title.split())[:100], process)
+        job = Job(self._last, " ".join(title.split())[:100], process)
+        self._jobs[job.number] = job
         self._tasks[job.number] = asyncio.create_task(self._follow(job))
         return job
 
@@ -90,7 +99,8 @@ class Jobs:
 
     async def end(self) -> None:
         """End and forget all jobs."""
-        jobs, self._jobs = list(self._jobs.values()), {}
+        jobs = list(self._jobs.values())
+        self._jobs = {}
         for job in jobs:
             if job.status is None and not job.ending:
                 job.ending = True
@@ -124,16 +134,19 @@ class Jobs:
     async def _follow(self, job: Job) -> None:
         """Keep a job's output, and note its end. Cancelling this ends the job."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        stopped = False
+        was_stopped = False
         try:
             async for chunk in job.process.output():
                 job.unread.feed(decoder.decode(chunk))
         except asyncio.CancelledError:
-            stopped = True
+            was_stopped = True
+
         job.ending = True
         job.status = await job.process.end()
         job.unread.feed(decoder.decode(b"", final=True))
         del self._tasks[job.number]
         job.ended.set()
-        if not stopped:
+
+        # Who stopped it knows that.
+        if not was_stopped:
             self._state.move(BUSY, note=f"job {job.number} ended with exit status {job.exit_status}")

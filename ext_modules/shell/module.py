@@ -109,13 +109,16 @@ async def run(
         raise PermissionError(
             "A job in the background can't be started where nothing may be changed; leave that out."
         )
+
     here = _place(call)
     if background:
         return await _start(call, here, command, language, stdin)
+
     kept = Kept()
     installs = language == "bash" and npm.only_installs(command)
     killed_before = memory.kills()
     limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
+
     with (
         _descriptors(here) as (entering, leaving),
         _script(command) as script,
@@ -133,6 +136,7 @@ async def run(
                 here = place.left(os.pread(leaving, _LARGEST_LEFT, 0), here)
         finally:
             _clear()
+
     call.carry(here.carried())
     oom_killed = memory.kills() != killed_before
     last = _last_words(status, limit if timed_out else None, oom_killed)
@@ -198,9 +202,10 @@ async def stop(call: Call, job: int) -> Result:
 
 
 def _jobs(call: Call) -> Jobs:
-    found = call.state.setdefault("jobs", Jobs(call.agent_state))
-    assert isinstance(found, Jobs)
-    return found
+    """The agent's jobs."""
+    jobs = call.state.setdefault("jobs", Jobs(call.agent_state))
+    assert isinstance(jobs, Jobs)
+    return jobs
 
 
 async def _start(
@@ -209,33 +214,37 @@ async def _start(
     """Start a job. It inherits the lasting state and changes nothing of it."""
     if _jobs(call).full:
         raise RuntimeError(f"There are {MOST} jobs already; stop one, or read one that ended to its end.")
+
     with (
         _descriptors(here) as (entering, leaving),
         _script(command) as script,
-        _input(stdin) as given,
+        _input(stdin) as input_file,
     ):
-        process = await _process(here, command, script, language, entering, leaving, given)
-    job = _jobs(call).add(process, command)
-    call.move(BUSY, note=f"job {job.number} runs")
-    number = job.number
-    said = (
+        process = await _process(here, command, script, language, entering, leaving, input_file)
+    number = _jobs(call).add(process, command).number
+    call.move(BUSY, note=f"job {number} runs")
+
+    text = (
         f"Job {number} runs in the background; you are told when it ends. `shell.output job={number}` gives what it wrote "
         f"(wait=60 waits for its end), `shell.stop job={number}` ends it.\n"
     )
-    return Result(said, data={"job": job.number, "cwd": here.shown})
+    return Result(text, data={"job": number, "cwd": here.shown})
 
 
 def _read(call: Call, job: Job) -> Result:
+    """What a job wrote since it was last read. One that has ended is forgotten."""
     text = job.read()
     if text and not text.endswith("\n"):
         text += "\n"
-    if job.status is not None and _jobs(call).forget(job):
+
+    runs = job.status is None
+    if not runs and _jobs(call).forget(job):
         call.move(READY)
-    how = "still runs" if job.status is None else f"ended with exit status {job.exit_status}"
-    data: dict[str, JSON] = {"job": job.number, "running": job.status is None}
-    if job.status is not None:
-        data["exit_status"] = job.exit_status
-    return Result(f"{text}[Job {job.number} {how}.]\n", data=data)
+    data: dict[str, JSON] = {"job": job.number, "running": runs}
+    if runs:
+        return Result(f"{text}[Job {job.number} still runs.]\n", data=data)
+    data["exit_status"] = job.exit_status
+    return Result(f"{text}[Job {job.number} ended with exit status {job.exit_status}.]\n", data=data)
 
 
 async def _process(
@@ -253,18 +262,21 @@ async def _process(
     environment = _environment(entering, leaving)
     if installs:
         environment |= npm.SETTINGS
+    descriptors = [entering, leaving]
+    if script is not None:
+        descriptors.append(script)
     return await Process.start(
         _arguments(command, script, language),
         cwd=here.cwd,
         environment=environment,
-        descriptors=[entering, leaving, *([] if script is None else [script])],
+        descriptors=descriptors,
         stdin=stdin,
     )
 
 
 def _workspace() -> str:
-    given = os.environ.get("IACT_WORKSPACE", "/workspace")
-    return given if os.path.isdir(given) else tempfile.gettempdir()
+    folder = os.environ.get("IACT_WORKSPACE", "/workspace")
+    return folder if os.path.isdir(folder) else tempfile.gettempdir()
 
 
 def _place(call: Call) -> Place:
@@ -279,22 +291,28 @@ def _place(call: Call) -> Place:
 
 
 def _arguments(command: str, script: int | None, language: Literal["bash", "python"]) -> list[str]:
-    source = [f"/proc/self/fd/{script}"] if script is not None else ["-c", command]
+    """The command line for a script: as a file, or written out if it is short."""
+    source = ["-c", command] if script is None else [f"/proc/self/fd/{script}"]
     if language == "python":
         return ["python3", "-u", *source]
-    return ["bash", *source, *(["bash"] if script is None else [])]
+    if script is None:
+        return ["bash", *source, "bash"]  # what bash calls itself in errors
+    return ["bash", *source]
 
 
 def _environment(entering: int, leaving: int) -> dict[str, str]:
-    inherited = {
+    """A script's environment. `entering`, `leaving`: as `_descriptors`."""
+    environment = {
         name: value
         for name, value in os.environ.items()
         if name not in _HIDDEN and not name.startswith("GRPC_")
     }
-    inherited.setdefault("LANG", "C.UTF-8")
-    inherited.setdefault("TERM", "dumb")
-    inherited |= _installing(f"{_workspace()}/{_INSTALLED}", inherited.get("PATH", os.defpath))
-    return {**inherited, "BASH_ENV": _PROLOGUE, "IACT_ENTER": str(entering), "IACT_LEAVE": str(leaving)}
+    environment.setdefault("LANG", "C.UTF-8")
+    environment.setdefault("TERM", "dumb")
+
+    path = environment.get("PATH", os.defpath)
+    environment |= _installing(f"{_workspace()}/{_INSTALLED}", path)
+    return {**environment, "BASH_ENV": _PROLOGUE, "IACT_ENTER": str(entering), "IACT_LEAVE": str(leaving)}
 
 
 def _installing(place: str, path: str) -> dict[str, str]:
@@ -316,13 +334,9 @@ def _installing(place: str, path: str) -> dict[str, str]:
 @contextlib.contextmanager
 def _descriptors(here: Place) -> Iterator[tuple[int, int]]:
     """Files in memory: the exports of the last script, and where this script writes what it leaves."""
-    entering, leaving = os.memfd_create("enter"), os.memfd_create("leave")
-    try:
-        os.pwrite(entering, here.script(), 0)
+    with _in_memory("enter", here.script()) as entering, _in_memory("leave", b"") as leaving:
+        os.lseek(entering, 0, os.SEEK_SET)
         yield entering, leaving
-    finally:
-        os.close(entering)
-        os.close(leaving)
 
 
 @contextlib.contextmanager
@@ -375,18 +389,19 @@ async def _stream(process: Process, call: Call, kept: Kept, limit: float) -> boo
 
 def _result(call: Call, kept: Kept, here: Place, status: Status, *, timed_out: bool, last: str) -> Result:
     """`last`: a sentence behind the output, or ""."""
-    code = _TIMED_OUT if timed_out else _exit_status(status)
     data: dict[str, JSON] = {
-        "exit_status": code,
+        "exit_status": _TIMED_OUT if timed_out else _exit_status(status),
         "cwd": here.shown,
         "timed_out": timed_out,
         "left_out": kept.left_out,
     }
-    if kept.complete:
-        if last:
-            call.output(_on_a_line_of_its_own(kept, last))
-        return Result(data=data)
-    return Result(kept.text() + (_on_a_line_of_its_own(kept, last) if last else ""), data=data)
+    remark = _on_a_line_of_its_own(kept, last) if last else ""
+    if not kept.complete:
+        return Result(kept.text() + remark, data=data)
+
+    if remark:
+        call.output(remark)
+    return Result(data=data)
 
 
 def _exit_status(status: Status) -> int:
@@ -403,6 +418,7 @@ def _last_words(status: Status, timeout: float | None, oom_killed: bool) -> str:
         return f"The kernel killed a process for lack of memory{most}."
     if timeout is not None:
         return f"The script did not end within {timeout:g} s and was killed with all its processes."
+
     if status.code is None:
         return "The script killed the process that watches over it, and was killed with all its processes."
     if status.code == -signal.SIGKILL:
@@ -413,4 +429,4 @@ def _last_words(status: Status, timeout: float | None, oom_killed: bool) -> str:
 
 
 def _on_a_line_of_its_own(kept: Kept, sentence: str) -> str:
-    return f"{'' if kept.at_line_start else chr(10)}[{sentence}]\n"
+    return f"[{sentence}]\n" if kept.at_line_start else f"\n[{sentence}]\n"

@@ -26,13 +26,13 @@ def only_installs(script: str) -> bool:
 
 def not_run(folder: Path) -> str:
     """What such a script has left undone in the project in `folder`, or "" if nothing wanted to run."""
-    said = []
+    sentences: list[str] = []
     if _packages_have_scripts(folder):
-        said.append("What packages run when they are installed was not run; `npm rebuild` runs it.")
+        sentences.append("What packages run when they are installed was not run; `npm rebuild` runs it.")
     own = _own_scripts(folder)
     if own:
-        said.append(f"The project's own {', '.join(own)} was not run; `npm run {own[0]}` runs it.")
-    return " ".join(said)
+        sentences.append(f"The project's own {', '.join(own)} was not run; `npm run {own[0]}` runs it.")
+    return " ".join(sentences)
 
 
 def _packages_have_scripts(folder: Path) -> bool:

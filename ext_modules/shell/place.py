@@ -37,10 +37,12 @@ _ESCAPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An agent's folder and its exports. `cwd`: an absolute path."""
+    """An agent's folder and its exports."""
 
     cwd: str
+    """An absolute path."""
     exports: Mapping[bytes, bytes]
+    """Its exported variables."""
 
     @property
     def shown(self) -> str:
@@ -61,36 +63,48 @@ def arrived(carried: bytes) -> Place | None:
     cwd, *variables = carried.split(b"\0")
     if not cwd.startswith(b"/"):
         return None
-    pairs = (one.partition(b"=") for one in variables)
-    return Place(os.fsdecode(cwd), {name: value for name, _, value in pairs if _lasts(name)})
+
+    exports: dict[bytes, bytes] = {}
+    for variable in variables:
+        name, _, value = variable.partition(b"=")
+        if _lasts(name):
+            exports[name] = value
+    return Place(os.fsdecode(cwd), exports)
 
 
-def left(said: bytes, before: Place) -> Place:
+def left(printed: bytes, before: Place) -> Place:
     """Return the place after a script that printed its final folder and its exports. `before`: the place before it."""
-    cwd, newline, printed = said.partition(b"\n")
+    cwd, newline, variables = printed.partition(b"\n")
     directory = os.fsdecode(cwd)
     if not newline or not directory.startswith("/") or not os.path.isdir(directory):
         return before
-    exports = exported(printed)
-    return Place(directory, before.exports if exports is None else exports)
+
+    exports = exported(variables)
+    if exports is None:
+        exports = before.exports
+    return Place(directory, exports)
 
 
-def exported(printed: bytes) -> dict[bytes, bytes] | None:
+def exported(printed: bytes) -> Mapping[bytes, bytes] | None:
     """Parse the output of `export -p`. Returns None if it is something else, or the variables are too large to keep."""
-    found: dict[bytes, bytes] = {}
+    variables: dict[bytes, bytes] = {}
     at = 0
     while at < len(printed):
         match = _DECLARED.match(printed, at)
         if match is None:
             return None
         at = match.end()
+
         name, double, single = match.group("name", "double", "single")
-        if _lasts(name) and double is not None:
-            found[name] = re.sub(rb"\\(.)", rb"\1", double[1:-1], flags=re.DOTALL)
-        elif _lasts(name) and single is not None:
-            found[name] = _ESCAPED.sub(_unescaped, single[2:-1])
-    size = sum(len(name) + len(value) + 2 for name, value in found.items())
-    return found if size <= LARGEST else None
+        if not _lasts(name):
+            continue
+        if double is not None:
+            variables[name] = re.sub(rb"\\(.)", rb"\1", double[1:-1], flags=re.DOTALL)
+        elif single is not None:
+            variables[name] = _ESCAPED.sub(_unescaped, single[2:-1])
+
+    size = sum(len(name) + len(value) + 2 for name, value in variables.items())
+    return variables if size <= LARGEST else None
 
 
 def _lasts(name: bytes) -> bool:

@@ -99,20 +99,22 @@ async def _answer(
     *,
     content: bytes = b"",
 ) -> Result:
-    asked = {**request, "form": form, "most": 0 if most is None else max(1, min(most, _MOST))}
-    said, content = await apart.ask(_WORKER, asked, call, limit=limit, content=content)
-    text = content.decode("utf-8", "replace")
-    facts: dict[str, JSON] = {name: said.get(name) for name in ("rows", "columns", "complete", "changed")}
-    if form != "table":
-        return Result(text, {"csv": "text/csv", "json": "application/json"}[form], data=facts)
-    if not said.get("columns"):
-        changed = said.get("changed")
-        return Result(
-            f"Done; {changed:,} rows were changed.\n" if isinstance(changed, int) else "Done.\n", data=facts
-        )
-    more = (
-        ""
-        if said.get("complete")
-        else f"\n[These are the first {said.get('rows'):,} rows; most=... gives more.]\n"
+    """Have a statement carried out. `most`: rows; None: as many as there are, within bounds."""
+    rows = 0 if most is None else max(1, min(most, _MOST))
+    answer, data = await apart.ask(
+        _WORKER, {**request, "form": form, "most": rows}, call, limit=limit, content=content
     )
-    return Result(f"{text}{more}", "text/markdown", data=facts)
+    text = data.decode("utf-8", "replace")
+    facts: dict[str, JSON] = {name: answer.get(name) for name in ("rows", "columns", "complete", "changed")}
+    if form != "table":
+        media_type = {"csv": "text/csv", "json": "application/json"}[form]
+        return Result(text, media_type, data=facts)
+
+    if not answer.get("columns"):
+        changed = answer.get("changed")
+        done = f"Done; {changed:,} rows were changed.\n" if isinstance(changed, int) else "Done.\n"
+        return Result(done, data=facts)
+
+    if not answer.get("complete"):
+        text = f"{text}\n[These are the first {answer.get('rows'):,} rows; most=... gives more.]\n"
+    return Result(text, "text/markdown", data=facts)

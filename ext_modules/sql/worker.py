@@ -56,23 +56,29 @@ def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     database = str(request["database"])
     if request["do"] == "tables":
         return {"columns": []}, "".join(described(database)).encode()
+
     writes = request["do"] == "run"
-    statement, form, most = str(request["statement"]), str(request["form"]), int(str(request["most"]))
+    statement = str(request["statement"])
     path = inside(database, there=not writes) if database else None
     table = received(request)
+    changed: int | None = None
     if path is not None and is_sqlite(path):
         if table is not None:
             raise NotDone("`from` makes a table of DuckDB's; leave `database` out, or name a DuckDB file.")
         rows, changed = in_sqlite(path, statement, writes=writes)
     else:
-        rows, changed = in_duckdb(path, statement, writes=writes, table=table), None
-    said, text = given(rows, form, most or _ALL[form])
-    if form != "table" and not said["complete"] and not most:
+        rows = in_duckdb(path, statement, writes=writes, table=table)
+
+    form = str(request["form"])
+    most = int(str(request["most"]))
+    facts, text = given(rows, form, most or _ALL[form])
+    wants_all = form != "table" and not most
+    if wants_all and not facts["complete"]:
         raise NotDone(
             f"The result is larger than {_ALL[form]:,} rows or {_LARGEST[form]:,} characters, the most that can be given; "
             "take less, or write it to a file: sql.run with COPY (SELECT …) TO 'result.csv'."
         )
-    return {**said, "changed": changed}, text.encode("utf-8", "replace")
+    return {**facts, "changed": changed}, text.encode("utf-8", "replace")
 
 
 def received(request: Mapping[str, JSON]) -> Path | None:
@@ -89,7 +95,9 @@ def kind_of(content: bytes, media: str) -> str:
     """What a table is written in: csv, json or parquet. What it looks like decides where the type says nothing."""
     if content.startswith(b"PAR1"):
         return "parquet"
-    if "json" in media or (media != "text/csv" and content.lstrip()[:1] in (b"[", b"{")):
+
+    looks_like_json = content.lstrip()[:1] in (b"[", b"{")
+    if "json" in media or (media != "text/csv" and looks_like_json):
         return "json"
     return "csv"
 
@@ -106,22 +114,28 @@ def in_sqlite(path: Path, statement: str, *, writes: bool) -> tuple[Rows | None,
     """Return the rows of the last statement, if it has any, and how many rows were changed."""
     connection = sqlite(path, writes=writes)
     if not writes:
-        try:
-            return connection.execute(statement), None
-        except sqlite3.OperationalError as error:
-            if "readonly" in str(error):
-                raise NotDone("sql.query only reads; sql.run changes a data base.") from None
-            raise
-        except sqlite3.DatabaseError as error:
-            raise _said(error) from None
-    before, rows = connection.total_changes, None
+        return _queried(connection, statement), None
+
+    rows: Rows | None = None
+    before = connection.total_changes
     try:
-        with connection:
-            for each in statements(statement):
-                rows = connection.execute(each)
+        with connection:  # all statements or none
+            for single in statements(statement):
+                rows = connection.execute(single)
     except sqlite3.DatabaseError as error:
         raise _said(error) from None
     return rows, connection.total_changes - before
+
+
+def _queried(connection: sqlite3.Connection, statement: str) -> Rows:
+    try:
+        return connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if "readonly" in str(error):
+            raise NotDone("sql.query only reads; sql.run changes a data base.") from None
+        raise
+    except sqlite3.DatabaseError as error:
+        raise _said(error) from None
 
 
 def _said(error: sqlite3.DatabaseError) -> Exception:
@@ -132,7 +146,8 @@ def _said(error: sqlite3.DatabaseError) -> Exception:
 
 def sqlite(path: Path, *, writes: bool) -> sqlite3.Connection:
     """Open a connection. A read-only connection does without a lock where none can be made."""
-    connection = sqlite3.connect(f"{path.as_uri()}?mode={'rwc' if writes else 'ro'}", uri=True, timeout=10)
+    mode = "rwc" if writes else "ro"
+    connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=10)
     try:
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("SELECT count(*) FROM sqlite_master")
@@ -141,6 +156,7 @@ def sqlite(path: Path, *, writes: bool) -> sqlite3.Connection:
             raise
         connection = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
         connection.execute("PRAGMA trusted_schema=OFF")
+
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 64 << 20)
     connection.set_authorizer(_authorized)
     return connection
@@ -159,17 +175,17 @@ def _authorized(
 
 def statements(text: str) -> Iterator[str]:
     """Split a script into its statements."""
-    held = ""
+    # Not every semicolon ends one: a text or a trigger may contain some.
+    statement = ""
     for piece in text.split(";"):
-        held += piece
-        if sqlite3.complete_statement(held + ";"):
-            if held.strip():
-                yield held + ";"
-            held = ""
-        else:
-            held += ";"
-    if held.strip("; \n\t"):
-        yield held
+        statement += f"{piece};"
+        if sqlite3.complete_statement(statement):
+            if statement.removesuffix(";").strip():
+                yield statement
+            statement = ""
+
+    if statement.strip("; \n\t"):
+        yield statement
 
 
 def in_duckdb(path: Path | None, statement: str, *, writes: bool, table: Path | None) -> Rows | None:
@@ -178,7 +194,8 @@ def in_duckdb(path: Path | None, statement: str, *, writes: bool, table: Path | 
 
     connection = duckdb(path, writes=writes, table=table)
     try:
-        if any(one.type == library.StatementType.ATTACH for one in library.extract_statements(statement)):
+        kinds = [parsed.type for parsed in library.extract_statements(statement)]
+        if library.StatementType.ATTACH in kinds:
             raise NotDone(_ATTACHES)
         connection.execute(statement)
     except library.Error as error:
@@ -224,9 +241,12 @@ def duckdb(path: Path | None, *, writes: bool, table: Path | None = None) -> Duc
             f"{path.name} is not a data base: SQLite and DuckDB files are, and CSV, Parquet and JSON files are tables. "
             "docs.tables reads documents."
         ) from None
+
+    # Before the connection may read nothing but the workspace.
     if table is not None:
         source = str(table).replace("'", "''")
         connection.execute(f"CREATE TEMP TABLE data AS SELECT * FROM '{source}'")
+
     connection.execute(f"SET allowed_directories=['{os.getcwd()}/']")
     for setting in ("enable_external_access=false", "lock_configuration=true"):
         connection.execute(f"SET {setting}")
@@ -243,17 +263,19 @@ def given(rows: Rows | None, form: str, most: int) -> tuple[Mapping[str, JSON], 
     """Return facts about the rows, and the rows in the requested form."""
     if rows is None or not rows.description:
         return {"rows": 0, "columns": [], "complete": True}, ""
+
     columns = [str(column[0]) for column in rows.description]
-    found = list(rows.fetchmany(most + 1))
-    complete = len(found) <= most
-    taken, text = found[:most], ""
-    while True:
+    fetched = list(rows.fetchmany(most + 1))
+    is_complete = len(fetched) <= most
+    taken = fetched[:most]
+    text = _FORMS[form](columns, taken)
+    while taken and len(text) > _LARGEST[form]:
+        taken = taken[: len(taken) // 2]
+        is_complete = False
         text = _FORMS[form](columns, taken)
-        if len(text) <= _LARGEST[form] or not taken:
-            break
-        taken, complete = taken[: len(taken) // 2], False
+
     names: list[JSON] = [*columns]
-    return {"rows": len(taken), "columns": names, "complete": complete}, text
+    return {"rows": len(taken), "columns": names, "complete": is_complete}, text
 
 
 def as_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -293,29 +315,34 @@ def described(name: str) -> Iterator[str]:
     """Describe the tables of a database, or the columns of a data file."""
     path = inside(name)
     if path.name.lower().endswith(_TABLE_FILES):
-        source = "'" + str(path).replace("'", "''") + "'"
+        source = _text(str(path))
         yield from _columns(duckdb(None, writes=False), name, source, f"DESCRIBE SELECT * FROM {source}")
     elif is_sqlite(path):
-        connection = sqlite(path, writes=False)
-        listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1"
-        found = connection.execute(listing).fetchall()
-        for (table,) in found[:_MOST_TABLES]:
-            quoted = '"' + str(table).replace('"', '""') + '"'
-            columns = connection.execute(
-                f"SELECT name, type FROM pragma_table_info({_text(str(table))})"
-            ).fetchall()
-            (count,) = connection.execute(f"SELECT count(*) FROM {quoted}").fetchone()
-            yield _line(str(table), int(count), [(str(one), str(kind)) for one, kind in columns])
-        yield from _more(len(found))
+        yield from _described_sqlite(path)
     else:
-        opened = duckdb(path, writes=False)
-        opened.execute("SELECT table_schema, table_name FROM information_schema.tables ORDER BY 1, 2")
-        found = list(opened.fetchmany(10 * _MOST_TABLES))
-        for schema, table in found[:_MOST_TABLES]:
-            quoted = ".".join('"' + str(part).replace('"', '""') + '"' for part in (schema, table))
-            shown = str(table) if schema == "main" else f"{schema}.{table}"
-            yield from _columns(opened, shown, quoted, f"DESCRIBE {quoted}")
-        yield from _more(len(found))
+        yield from _described_duckdb(path)
+
+
+def _described_sqlite(path: Path) -> Iterator[str]:
+    connection = sqlite(path, writes=False)
+    listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1"
+    tables = [str(row[0]) for row in connection.execute(listing).fetchall()]
+    for table in tables[:_MOST_TABLES]:
+        columns = connection.execute(f"SELECT name, type FROM pragma_table_info({_text(table)})").fetchall()
+        (count,) = connection.execute(f"SELECT count(*) FROM {_name(table)}").fetchone()
+        yield _line(table, int(count), [(str(column), str(kind)) for column, kind in columns])
+    yield from _more(len(tables))
+
+
+def _described_duckdb(path: Path) -> Iterator[str]:
+    connection = duckdb(path, writes=False)
+    connection.execute("SELECT table_schema, table_name FROM information_schema.tables ORDER BY 1, 2")
+    tables = [(str(row[0]), str(row[1])) for row in connection.fetchmany(10 * _MOST_TABLES)]
+    for schema, table in tables[:_MOST_TABLES]:
+        quoted = f"{_name(schema)}.{_name(table)}"
+        shown = table if schema == "main" else f"{schema}.{table}"
+        yield from _columns(connection, shown, quoted, f"DESCRIBE {quoted}")
+    yield from _more(len(tables))
 
 
 def _more(count: int) -> Iterator[str]:
@@ -336,7 +363,13 @@ def _line(table: str, count: int, columns: Sequence[tuple[str, str]]) -> str:
 
 
 def _text(value: str) -> str:
+    """A text in SQL."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def _name(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 if __name__ == "__main__":

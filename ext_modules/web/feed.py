@@ -25,42 +25,50 @@ class NoFeed(Exception):
 
 @dataclass(slots=True)
 class _Reading:
-    """What has been read so far. `path`: the elements around the current position, without their name spaces."""
+    """What has been read so far."""
 
     path: list[str] = field(default_factory=list)
+    """The elements around the current position, without their name spaces."""
     title: str = ""
+    """The feed's."""
     entries: list[dict[str, str]] = field(default_factory=list)
+    """The fields of each entry."""
     text: list[str] = field(default_factory=list)
+    """The text since the last tag."""
 
-    def start(self, name: str, given: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         plain = name.rpartition("}")[2].rpartition(":")[2]
         if not self.path and plain not in _ROOTS:
             raise NoFeed
         self.path.append(plain)
         if len(self.path) > 100:
             raise NoFeed
+
+        is_address = plain == "link" and attributes.get("rel", "alternate") == "alternate"
         if plain in _ENTRIES:
             self.entries.append({})
-        elif plain == "link" and self.entries and given.get("rel", "alternate") == "alternate":
-            self.entries[-1].setdefault("link", given.get("href", ""))
+        elif is_address and self.entries:
+            self.entries[-1].setdefault("link", attributes.get("href", ""))
         self.text = []
 
     def end(self, name: str) -> None:
         plain = self.path.pop()
-        said = "".join(self.text).strip()
+        text = "".join(self.text).strip()
         self.text = []
         if plain == "title" and not self.entries:
-            self.title = self.title or said
-        if not said or not self.entries or not any(one in _ENTRIES for one in self.path):
+            self.title = self.title or text
+
+        is_in_entry = bool(self.entries) and any(element in _ENTRIES for element in self.path)
+        if not text or not is_in_entry:
             return
-        known = self.entries[-1]
+        fields = self.entries[-1]
         match plain:
             case "title" | "link":
-                known[plain] = known.get(plain) or said
+                fields[plain] = fields.get(plain) or text
             case "pubDate" | "published" | "updated" | "date":
-                known.setdefault("date", said)
+                fields.setdefault("date", text)
             case "description" | "summary" | "content" | "encoded":
-                known.setdefault("text", said)
+                fields.setdefault("text", text)
 
     def refuse(self, *_: object) -> None:
         raise NoFeed
@@ -82,18 +90,26 @@ def read_feed(body: bytes, base: str) -> Page:
         parser.Parse(body, True)
     except expat.ExpatError as error:
         raise NoFeed from error
-    lines = [part for one in reading.entries[:MOST] for part in _entry(one, base)]
+
+    lines = [line for entry in reading.entries[:MOST] for line in _entry(entry, base)]
     left = len(reading.entries) - MOST
-    return Page(_line(reading.title), "\n".join([*lines, *([f"[{left} more entries]"] if left > 0 else [])]))
+    if left > 0:
+        lines.append(f"[{left} more entries]")
+    return Page(_line(reading.title), "\n".join(lines))
 
 
-def _entry(one: dict[str, str], base: str) -> list[str]:
-    title, link = _line(one.get("title", "")) or "(no title)", _line(one.get("link", ""))
-    address = link if link.startswith(("http://", "https://")) else ""
-    head = f"- [{title}]({address})" if address else f"- {title}"
-    date = f" ({_line(one['date'])})" if one.get("date") else ""
-    text = " ".join(convert(one.get("text", "")[:20_000], base).text.split())
-    return [head + date, *([f"  {_cut(text)}"] if text else [])]
+def _entry(fields: dict[str, str], base: str) -> list[str]:
+    """An entry as one line, or two with its text."""
+    title = _line(fields.get("title", "")) or "(no title)"
+    link = _line(fields.get("link", ""))
+    head = f"- {title}"
+    if link.startswith(("http://", "https://")):
+        head = f"- [{title}]({link})"
+    if fields.get("date"):
+        head = f"{head} ({_line(fields['date'])})"
+
+    text = " ".join(convert(fields.get("text", "")[:20_000], base).text.split())
+    return [head, f"  {_cut(text)}"] if text else [head]
 
 
 def _cut(text: str) -> str:

@@ -43,14 +43,18 @@ class Unreachable(FetchFailed):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response. `url`: after redirects; `kind`: media type; `cut`: the body was larger than `LARGEST`."""
+    """The response."""
 
     url: str
+    """After redirects."""
     status: int
     kind: str
+    """The media type."""
     charset: str
+    """As the server names it; may be empty."""
     body: bytes
     cut: bool
+    """Whether the body was larger than `LARGEST`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,9 @@ class Limit:
 
     def answering(self) -> Limit:
         """The limit from now on, once the host can be reached: a page gets less time than a person's decision."""
-        end, whole = time.monotonic() + _PAGE, self.remaining
-        return Limit(lambda: min(whole(), end - time.monotonic()), self.cancelled)
+        remaining = self.remaining
+        end = time.monotonic() + _PAGE
+        return Limit(lambda: min(remaining(), end - time.monotonic()), self.cancelled)
 
 
 def checked(url: str) -> SplitResult:
@@ -88,6 +93,7 @@ def checked(url: str) -> SplitResult:
         port = parts.port
     except ValueError as error:
         raise FetchFailed(f"{url[:200]!r} is not an address: {error}.") from error
+
     if parts.scheme not in _PORTS or not parts.hostname or port == 0:
         raise FetchFailed(f"{url[:200]!r} is not an address of the form https://host/path.")
     if parts.username is not None or parts.password is not None:
@@ -103,10 +109,11 @@ def fetch(url: str, limit: Limit) -> Response:
     """
     for _ in range(_REDIRECTS + 1):
         parts = checked(url)
-        found = _get(parts, limit)
-        if isinstance(found, Response):
-            return found
-        following = urljoin(parts.geturl(), found)
+        response = _get(parts, limit)
+        if isinstance(response, Response):
+            return response
+
+        following = urljoin(parts.geturl(), response)
         if parts.scheme == "https" and not following.startswith("https:"):
             raise FetchFailed(f"{url} redirects to {following[:200]}, which is not encrypted.")
         url = following
@@ -120,21 +127,25 @@ def _get(parts: SplitResult, limit: Limit) -> Response | str:
         connection = _connection(host, parts, limit)
     except (http.client.HTTPException, OSError, ValueError) as error:
         raise FetchFailed(_why(error, parts)) from error
+
     limit = limit.answering()
     try:
         path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
         query = quote(parts.query, safe="/%:@!$&'()*+,;=~-._?")
+        target = f"{path}?{query}" if query else path
         headers = {"User-Agent": "iact-web/0.1", "Accept": "text/html,text/*;q=0.9,*/*;q=0.5"}
         headers["Accept-Encoding"] = "gzip, identity"
-        connection.request("GET", f"{path}?{query}" if query else path, headers=headers)
+        connection.request("GET", target, headers=headers)
         response = connection.getresponse()
-        target = response.headers.get("Location")
-        if response.status in (301, 302, 303, 307, 308) and target:
-            return target
-        body, cut = _body(connection, response, limit)
+
+        location = response.headers.get("Location")
+        if response.status in (301, 302, 303, 307, 308) and location:
+            return location
+
+        body, is_cut = _body(connection, response, limit)
         kind = response.headers.get_content_type()
         charset = response.headers.get_content_charset() or ""
-        return Response(parts.geturl(), response.status, kind, charset, body, cut)
+        return Response(parts.geturl(), response.status, kind, charset, body, is_cut)
     except (http.client.HTTPException, OSError, zlib.error, ValueError) as error:
         raise FetchFailed(_why(error, parts)) from error
     finally:
@@ -146,11 +157,16 @@ def _connection(host: str, parts: SplitResult, limit: Limit) -> http.client.HTTP
     proxy = urlsplit(os.environ.get("HTTPS_PROXY", ""))
     if not proxy.hostname:
         raise Unreachable(host)
-    way = _tunnel((proxy.hostname, proxy.port or 80), host, parts.port or _PORTS[parts.scheme], limit)
+
+    port = parts.port or _PORTS[parts.scheme]
+    way = _tunnel((proxy.hostname, proxy.port or 80), host, port, limit)
     way.settimeout(limit.left())
-    connection = http.client.HTTPConnection(host, parts.port or _PORTS[parts.scheme])
+    connection = http.client.HTTPConnection(host, port)
     try:
-        connection.sock = _trust().wrap_socket(way, server_hostname=host) if parts.scheme == "https" else way
+        if parts.scheme == "https":
+            connection.sock = _trust().wrap_socket(way, server_hostname=host)
+        else:
+            connection.sock = way
     except BaseException:
         way.close()
         raise
@@ -170,10 +186,12 @@ def _tunnel(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socke
 
 
 def _opened(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socket.socket:
-    name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     way = socket.create_connection(proxy, timeout=limit.left())
     try:
-        way.sendall(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n\r\n".encode("ascii"))
+        way.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii"))
+
+        # In short steps, so that a call that was cut off is noticed.
         way.settimeout(_LOOK)
         head = b""
         while not head.endswith(b"\r\n\r\n"):
@@ -185,6 +203,7 @@ def _opened(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socke
             if not byte or len(head) > _HEAD:
                 raise http.client.HTTPException("no answer of a proxy's")
             head += byte
+
         if int(head.split(b" ", 2)[1]) != 200:
             raise Unreachable(host)
     except BaseException:
@@ -195,17 +214,19 @@ def _opened(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socke
 
 def _trust() -> ssl.SSLContext:
     """The trusted certificates: the list that came with the module, or the one that a test names."""
-    given = os.environ.get("SSL_CERT_FILE")
-    if given:
-        return ssl.create_default_context(cafile=given)
+    file = os.environ.get("SSL_CERT_FILE")
+    if file:
+        return ssl.create_default_context(cafile=file)
     import certifi
 
     return ssl.create_default_context(cafile=certifi.where())
 
 
 def _ascii(host: str) -> str:
+    """A host's name as DNS has it."""
+    encoding = "ascii" if host.isascii() else "idna"
     try:
-        return host.encode("ascii" if host.isascii() else "idna").decode()
+        return host.encode(encoding).decode()
     except UnicodeError as error:
         raise FetchFailed(f"{host[:200]!r} is not a host's name.") from error
 
@@ -214,10 +235,11 @@ def _body(
     connection: http.client.HTTPConnection, response: http.client.HTTPResponse, limit: Limit
 ) -> tuple[bytes, bool]:
     """Return the body, decompressed, and whether it was cut."""
-    packed = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if packed not in ("identity", "gzip", "x-gzip", ""):
-        raise FetchFailed(f"The page is encoded as {packed[:40]!r}, which was not asked for.")
-    unpacker = zlib.decompressobj(31) if "gzip" in packed else None
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "x-gzip", ""):
+        raise FetchFailed(f"The page is encoded as {encoding[:40]!r}, which was not asked for.")
+    unpacker = zlib.decompressobj(31) if "gzip" in encoding else None
+
     parts: list[bytes] = []
     room = LARGEST
     while room > 0:
@@ -227,6 +249,7 @@ def _body(
         data = response.read1(64 * 1024)
         if not data:
             break
+
         piece = unpacker.decompress(data, room) if unpacker else data[:room]
         parts.append(piece)
         room -= len(piece)

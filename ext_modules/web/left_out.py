@@ -26,11 +26,14 @@ _MOST_FRAMES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a page: the lines from `start` up to `end`."""
+    """A part of a page."""
 
     kind: str
+    """The element that it is, or "page"."""
     start: int
+    """Its first line."""
     end: int
+    """The line behind its last one."""
 
     def has_text(self, lines: Sequence[str]) -> bool:
         """Whether there is text in this part."""
@@ -39,11 +42,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link of a page, and the line that has it."""
+    """A link of a page."""
 
     text: str
     address: str
     line: int
+    """The line that has it."""
 
 
 @dataclass(slots=True)
@@ -51,16 +55,20 @@ class LeftOut:
     """What never becomes text, wherever it stands."""
 
     fields: int = 0
+    """How many fields of forms there are."""
     frames: list[str] = field(default_factory=list)
+    """The addresses of other pages that are shown in it."""
 
 
 def outermost(spans: Iterable[Span], kind: str) -> list[Span]:
     """Return the spans of a kind that are not within another one of it, in order."""
-    found: list[Span] = []
-    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if span.kind == kind and (not found or span.start >= found[-1].end):
-            found.append(span)
-    return found
+    of_kind = [span for span in spans if span.kind == kind]
+    outer: list[Span] = []
+    for span in sorted(of_kind, key=lambda span: (span.start, -span.end)):
+        is_within = bool(outer) and span.start < outer[-1].end
+        if not is_within:
+            outer.append(span)
+    return outer
 
 
 def counted(
@@ -115,8 +123,12 @@ class _Covered:
         """Account for the lines of spans."""
         for span in spans:
             self._covered[span.start : span.end] = b"\1" * (span.end - span.start)
-        free = (0 if done else len(line) for line, done in zip(self._lines, self._covered, strict=True))
-        self._sums = [0, *itertools.accumulate(free)]
+
+        lengths = [len(line) for line in self._lines]
+        for line, is_covered in enumerate(self._covered):
+            if is_covered:
+                lengths[line] = 0
+        self._sums = [0, *itertools.accumulate(lengths)]
 
     def has(self, line: int) -> bool:
         """Whether a line is accounted for."""
@@ -133,14 +145,14 @@ class _Covered:
 
 
 def _in_words(kind: str, count: int) -> str:
-    one, several = _NAMES[kind]
     if not count:
         return ""
-    return one if count == 1 else f"{count} {several}"
+    singular, plural = _NAMES[kind]
+    return singular if count == 1 else f"{count} {plural}"
 
 
 def _number(count: int, name: str) -> str:
-    return f"{count} {name}{'s' if count > 1 else ''}"
+    return f"{count} {name}s" if count > 1 else f"{count} {name}"
 
 
 def _shown(links: Sequence[Link]) -> str:
@@ -148,6 +160,9 @@ def _shown(links: Sequence[Link]) -> str:
     by_address: dict[str, str] = {}
     for link in links:
         by_address[link.address] = by_address.get(link.address) or link.text
-    shown = ", ".join(f"[{text}]({address})" if text else address for address, text in by_address.items())
-    is_short = len(by_address) <= _MOST_LINKS and len(shown) <= _LONGEST_LINKS
-    return f"\nNavigation: {shown}" if shown and is_short else ""
+    if not by_address or len(by_address) > _MOST_LINKS:
+        return ""
+
+    shown = [f"[{text}]({address})" if text else address for address, text in by_address.items()]
+    listed = ", ".join(shown)
+    return f"\nNavigation: {listed}" if len(listed) <= _LONGEST_LINKS else ""

@@ -64,9 +64,13 @@ class _Writer:
     """Markdown under construction: blocks, each with the prefixes of the lists and quotes around it."""
 
     lines: list[str] = field(default_factory=list)
+    """What is written."""
     inline: list[str] = field(default_factory=list)
+    """The text of the current block."""
     prefixes: list[str] = field(default_factory=list)
+    """What each line begins with: a part for each list and quote around it."""
     marker: str = ""
+    """What the next line has in place of its last prefix, because a list item begins there."""
 
     def flush(self) -> None:
         """End the current block."""
@@ -78,15 +82,19 @@ class _Writer:
 
     def block(self, lines: list[str], *, follows: bool = False) -> None:
         """Write a block unchanged; `follows`: without a blank line before it."""
+        begins_item = bool(self.marker)
+        last_line = self.lines[-1] if self.lines else ""
+        continues_list = begins_item and re.match(r"[ >]*(-|\d+\.) ", last_line) is not None
+        if self.lines and not continues_list and not follows:
+            quotes = [part for part in self.prefixes if part.startswith(">")]
+            self.lines.append("".join(quotes).rstrip())
+
         prefix = "".join(self.prefixes)
-        first = f"{''.join(self.prefixes[:-1])}{self.marker}" if self.marker else prefix
-        tight = self.marker and self.lines and re.match(r"[ >]*(-|\d+\.) ", self.lines[-1])
-        if self.lines and not tight and not follows:
-            self.lines.append("".join(part for part in self.prefixes if part.startswith(">")).rstrip())
+        first = f"{''.join(self.prefixes[:-1])}{self.marker}" if begins_item else prefix
         self.marker = ""
-        self.lines += [
-            f"{first if index == 0 else prefix}{line}".rstrip() for index, line in enumerate(lines)
-        ]
+        for index, line in enumerate(lines):
+            before = first if index == 0 else prefix
+            self.lines.append(f"{before}{line}".rstrip())
 
 
 @dataclass(slots=True)
@@ -98,8 +106,11 @@ class _Table:
     row: list[str] | None = None
     """The cells of the row that is open; None between rows."""
     in_cell: bool = False
+    """Whether a cell is open."""
     wide: int = 1
+    """How many columns it spans."""
     high: int = 1
+    """How many rows it spans."""
     hanging: dict[int, tuple[int, str]] = field(default_factory=dict)
     """By column: how many more rows a cell from above covers, and its text."""
 
@@ -111,7 +122,9 @@ class _Table:
 
     def end_cell(self, text: str) -> None:
         """End the open cell; text that stands outside of cells becomes one as well."""
-        if self.row is None or not (self.in_cell or text):
+        if self.row is None:
+            return
+        if not self.in_cell and not text:
             return
         self._put_hanging(self.row)
 
@@ -119,12 +132,15 @@ class _Table:
         self.row += [text, *[""] * (self.wide - 1)]
         if self.high > 1:
             self.hanging[column] = (self.high - 1, text)
+
         self.in_cell = False
-        self.wide = self.high = 1
+        self.wide = 1
+        self.high = 1
 
     def end_row(self) -> list[str]:
         """End the row and return its cells."""
-        cells, self.row = self.row or [], None
+        cells = self.row or []
+        self.row = None
         if cells:
             self._put_hanging(cells)
         return cells
@@ -143,6 +159,12 @@ def _spanned(value: str) -> int:
     return min(max(1, int(value)), _MOST_SPANNED) if is_number else 1
 
 
+def _first_number(start: str) -> int:
+    """The number with which a list begins."""
+    is_number = start.isascii() and start.isdigit() and len(start) < 7
+    return int(start) if is_number else 1
+
+
 def _in_one_line(text: str) -> str:
     return " ".join(text.replace("\x00", " ").split())
 
@@ -154,21 +176,32 @@ class _Reading(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._base = base
         self._writer = _Writer()
+
+        # Where the reader is.
         self._open: list[str] = []
+        """The elements that are open."""
         self._dropping = 0
+        """How many of those that are dropped are open."""
+        self._links: list[tuple[str, int]] = []
+        """Of each open link: its address, and where its text begins in the block."""
+        self._lists: list[int | None] = []
+        """Of each open list: the number of its next item; None if it has none."""
+        self._pre: list[str] | None = None
+        """The text of an open `pre`; None outside of one."""
+        self._table = _Table()
+        self._landmarks: list[tuple[str, int]] = []
+        """Of each open part of the page: what it is, and its first line."""
+
+        # What the page has.
         self._title: list[str] = []
         self._titles = 0
         self._in_title = False
-        self._links: list[tuple[str, int]] = []
-        self._lists: list[int | None] = []
-        self._pre: list[str] | None = None
-        self._table = _Table()
-        self._landmarks: list[tuple[str, int]] = []
         self._spans: list[Span] = []
         self._page_links: list[Link] = []
         self._left = LeftOut()
 
     def page(self) -> Page:
+        """The page, once all of it was read."""
         self._writer.flush()
         while self._landmarks:
             self._close_landmark()
@@ -177,8 +210,8 @@ class _Reading(HTMLParser):
         title = " ".join("".join(self._title).split())[:300]
         parts = self._main_parts()
         left_out = counted(self._left, lines, parts, self._spans, self._page_links)
-        kept = ["\n".join(lines[part.start : part.end]).strip("\n") for part in parts]
-        return Page(title, "\n\n".join(text for text in kept if text), left_out)
+        texts = ["\n".join(lines[part.start : part.end]).strip("\n") for part in parts]
+        return Page(title, "\n\n".join(text for text in texts if text), left_out)
 
     def _main_parts(self) -> list[Span]:
         """The parts of the page that are kept: what is marked as main, else the articles, else all of it."""
@@ -192,26 +225,29 @@ class _Reading(HTMLParser):
     # --- tags ---
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
         if tag == "title":
             self._in_title = True
             self._titles += 1
         if tag == "body":  # a head that was never closed
             self._dropping = 0
-        given = {name: value or "" for name, value in attrs}
+
         if not self._dropping:
-            self._count_left_out(tag, given)
+            self._count_left_out(tag, attributes)
         if tag in _DROPPED:
             self._dropping += 1
         if self._dropping:
             return
+
         if tag in _ENDED_BY:
             self._end_before(tag)
         if tag not in _VOID and len(self._open) < _DEEPEST:
             self._open.append(tag)
+
         if tag in _BLOCKS and self._pre is None:
-            self._start_block(tag, given)
+            self._start_block(tag, attributes)
         else:
-            self._start_inline(tag, given)
+            self._start_inline(tag, attributes)
 
     def _count_left_out(self, tag: str, given: dict[str, str]) -> None:
         if tag in _FIELDS and given.get("type", "").lower() not in ("hidden", "submit", "button", "image"):
@@ -228,7 +264,7 @@ class _Reading(HTMLParser):
             if opened in _ENDED_BY[tag]:
                 return
 
-    def _start_block(self, tag: str, given: dict[str, str]) -> None:
+    def _start_block(self, tag: str, attributes: dict[str, str]) -> None:
         writer = self._writer
         if tag in ("table", "pre"):
             self._give_up_row()
@@ -247,10 +283,10 @@ class _Reading(HTMLParser):
                 writer.inline.append(f"{'#' * int(tag[1])} ")
             case "blockquote" if len(writer.prefixes) < 20:
                 writer.prefixes.append("> ")
-            case "ul" | "ol":
-                first = given.get("start", "1")
-                number = int(first) if first.isascii() and first.isdigit() and len(first) < 7 else 1
-                self._lists.append(number if tag == "ol" else None)
+            case "ul":
+                self._lists.append(None)
+            case "ol":
+                self._lists.append(_first_number(attributes.get("start", "1")))
             case "li" if len(writer.prefixes) < 20:
                 self._start_item()
             case "pre":
@@ -270,17 +306,18 @@ class _Reading(HTMLParser):
         self._writer.prefixes.append(" " * len(marker))
         self._writer.marker = marker
 
-    def _start_inline(self, tag: str, given: dict[str, str]) -> None:
+    def _start_inline(self, tag: str, attributes: dict[str, str]) -> None:
         if tag in ("td", "th") and self._table.row is not None:
             self._end_cell()
-            self._table.begin_cell(given)
+            self._table.begin_cell(attributes)
         elif tag == "br":
             self._write("\x00")
         elif tag == "a":
-            self._links.append((self._address(given.get("href", "")), len(self._writer.inline)))
-            self._write("[" if self._links[-1][0] else "")
-        elif tag == "img" and given.get("alt", "").strip():
-            self._write(f"[image: {given['alt'].strip()}]")
+            address = self._address(attributes.get("href", ""))
+            self._links.append((address, len(self._writer.inline)))
+            self._write("[" if address else "")
+        elif tag == "img" and attributes.get("alt", "").strip():
+            self._write(f"[image: {attributes['alt'].strip()}]")
         elif tag == "code" and self._pre is None:
             self._write("`")
         elif tag in _MARKS:
@@ -294,6 +331,8 @@ class _Reading(HTMLParser):
             return
         if self._dropping or tag in _VOID or tag not in self._open:
             return
+
+        # Whatever was opened in it and not closed ends with it.
         while (closing := self._open.pop()) != tag:
             self._close(closing)
         self._close(tag)
@@ -301,6 +340,7 @@ class _Reading(HTMLParser):
     def _close(self, tag: str) -> None:
         if self._pre is not None and tag != "pre":
             return
+
         if tag in _BLOCKS:
             self._close_block(tag)
         elif tag == "a" and self._links:
@@ -333,6 +373,7 @@ class _Reading(HTMLParser):
             writer.flush()
         if tag in LANDMARKS and self._landmarks and self._landmarks[-1][0] == tag:
             self._close_landmark()
+
         if in_row and tag == "tr":
             self._close_row()
         elif in_row:
@@ -364,14 +405,21 @@ class _Reading(HTMLParser):
         if self._table.row is None:
             return
         self._end_cell()
+
         cells = self._table.end_row()
         if any(len(cell) > _LONGEST_CELL for cell in cells):
             self._write_paragraphs(cells)
-        elif any(cells):
-            line = "| " + " | ".join(_in_one_line(cell).replace("|", "\\|") for cell in cells) + " |"
-            below = [] if self._table.rows else [f"|{'---|' * len(cells)}"]
-            self._writer.block([line, *below], follows=self._table.rows > 0)
-            self._table.rows += 1
+            return
+        if not any(cells):
+            return
+
+        is_first = self._table.rows == 0
+        escaped = [_in_one_line(cell).replace("|", "\\|") for cell in cells]
+        lines = [f"| {' | '.join(escaped)} |"]
+        if is_first:
+            lines.append(f"|{'---|' * len(cells)}")
+        self._writer.block(lines, follows=not is_first)
+        self._table.rows += 1
 
     def _give_up_row(self) -> None:
         """Write the cells of an open row as paragraphs: a table or a listing within it doesn't fit in a line."""

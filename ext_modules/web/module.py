@@ -98,20 +98,24 @@ def _limit(call: Call) -> Limit:
     return Limit(lambda: call.remaining() - _LAST_WORDS, lambda: call.cancelled)
 
 
-def _shown(kept: CachedPage, page: Page, start: int, most: int) -> Result:
+def _shown(page: CachedPage, content: Page, start: int, most: int) -> Result:
     """The page, or the requested piece of it, which ends between two paragraphs where possible."""
-    text = page.text[max(0, start) :]
+    first = max(0, start)
+    text = content.text[first:]
     shown = text[: max(1, most)]
-    if len(shown) < len(text) and (end := shown.rfind("\n\n", len(shown) * 4 // 5)) > 0:
-        shown = shown[:end]
-    heading = _heading(kept, page) if not start else ""
+    if len(shown) < len(text):
+        end = shown.rfind("\n\n", len(shown) * 4 // 5)
+        if end > 0:
+            shown = shown[:end]
+
+    heading = _heading(page, content) if not start else ""
     more = len(text) - len(shown)
     if more:
-        remarks = [f"[{more:,} more characters; go on with start={max(0, start) + len(shown)}.]"]
+        remarks = [f"[{more:,} more characters; go on with start={first + len(shown)}.]"]
     else:
-        remarks = _last_remarks(kept.response, page)
-    text = "\n\n".join([f"{heading}{shown}", *remarks])
-    return Result(f"{text}\n", "text/markdown", data=_data(kept, page.title))
+        remarks = _last_remarks(page.response, content)
+    whole = "\n\n".join([f"{heading}{shown}", *remarks])
+    return Result(f"{whole}\n", "text/markdown", data=_data(page, content.title))
 
 
 def _last_remarks(response: Response, page: Page) -> list[str]:
@@ -121,9 +125,10 @@ def _last_remarks(response: Response, page: Page) -> list[str]:
         remarks.append("[It has no text of its own; if scripts write it, browser.open shows it.]")
     if response.cut or _converted_in_part(response):
         remarks.append("[The page was too large and ends here.]")
+
     if page.left_out:
-        said, _, navigation = page.left_out.partition("\n")
-        missing = f"[Left out: {said}; raw=true gives all.]" if said else ""
+        names, _, navigation = page.left_out.partition("\n")
+        missing = f"[Left out: {names}; raw=true gives all.]" if names else ""
         remarks.append("\n".join(line for line in (missing, navigation) if line))
     return remarks
 
@@ -149,28 +154,27 @@ def _page(response: Response, *, raw: bool) -> Page:
 
 
 def _decoded(response: Response) -> str:
+    """The text of a page, in the encoding that its server or itself names."""
     body = response.body[:_LARGEST_PAGE] if "html" in response.kind else response.body
     declared = re.search(rb"""<meta[^>]{0,200}charset=["']?([A-Za-z0-9_.:-]{1,40})""", body[:2048])
-    for name in (response.charset, declared[1].decode() if declared else "", "utf-8"):
-        try:
-            if name:
-                return body.decode(name, "replace")
-        except (LookupError, UnicodeError):
-            continue
+    names = [response.charset, declared[1].decode() if declared else "", "utf-8"]
+    for name in filter(None, names):
+        with contextlib.suppress(LookupError, UnicodeError):
+            return body.decode(name, "replace")
     return body.decode("utf-8", "replace")
 
 
-def _heading(kept: CachedPage, page: Page) -> str:
+def _heading(page: CachedPage, content: Page) -> str:
     """The page's address, and the status if it is not 200."""
-    response = kept.response
+    response = page.response
     status = f" (status {response.status})" if response.status != 200 else ""
-    title = f"{page.title}\n" if page.title else ""
-    again = f" (as it was at {kept.at})" if kept.again else ""
+    title = f"{content.title}\n" if content.title else ""
+    again = f" (as it was at {page.at})" if page.again else ""
     return f"{title}{response.url}{status}{again}\n\n"
 
 
-def _data(kept: CachedPage, title: str) -> dict[str, JSON]:
-    response = kept.response
+def _data(page: CachedPage, title: str) -> dict[str, JSON]:
+    response = page.response
     return {
-        "status": response.status, "url": response.url, "title": title, "cut": response.cut, "at": kept.at
+        "status": response.status, "url": response.url, "title": title, "cut": response.cut, "at": page.at
     }  # fmt: skip

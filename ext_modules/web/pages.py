@@ -7,7 +7,7 @@ user's session, so anything that does not have this form is not accepted as a pa
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ext_modules.sdk.values import Value
@@ -19,11 +19,13 @@ MEDIA = "application/x-iact-page"
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """A page, and when it was fetched: ISO 8601, UTC. `again`: it came from the cache."""
+    """A page, and when it was fetched."""
 
     response: Response
     at: str
+    """ISO 8601, UTC."""
     again: bool = False
+    """Whether it came from the cache."""
 
 
 def fetched(response: Response) -> CachedPage:
@@ -45,14 +47,19 @@ def unpacked(cached: Value | None) -> CachedPage | None:
     """Decode the cached page. Returns None if it is not valid."""
     if cached is None or cached.media_type != MEDIA:
         return None
+
     head, _, body = cached.data.partition(b"\n")
     try:
         about = json.loads(head)
         texts = [about[name] for name in ("url", "kind", "charset", "at")]
-        status, cut = about["status"], about["cut"]
+        status = about["status"]
+        cut = about["cut"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    if not all(isinstance(one, str) for one in texts) or type(status) is not int or type(cut) is not bool:
+    # Not `isinstance`: in Python, a bool is an int.
+    if not all(isinstance(text, str) for text in texts) or type(status) is not int or type(cut) is not bool:
         return None
+
     url, kind, charset, at = texts
-    return replace(fetched(Response(url, status, kind, charset, body, cut)), at=at, again=True)
+    response = Response(url, status, kind, charset, body, cut)
+    return CachedPage(response, at, again=True)

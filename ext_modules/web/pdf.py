@@ -28,6 +28,7 @@ def text_of(body: bytes) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise NoText(f"The PDF was not read within {_SECONDS} s.") from error
+
     if done.returncode:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
         raise NoText(f"The PDF can't be read ({''.join(last)[:200] or 'its reader ended'}).")

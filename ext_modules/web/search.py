@@ -29,29 +29,28 @@ def search(query: str, limit: Limit, *, page: int, most: int, language: str) -> 
         raise FetchFailed(
             "No search server is set. The user can set one: `search` in iact.toml, or IACT_SEARCH."
         )
-    asked = {
-        "q": query,
-        "format": "json",
-        "pageno": max(1, page),
-        **({"language": language} if language else {}),
-    }
+
+    parameters: dict[str, str | int] = {"q": query, "format": "json", "pageno": max(1, page)}
+    if language:
+        parameters["language"] = language
     base = server if server.endswith("/search") else f"{server}/search"
-    response = fetch(f"{base}?{urlencode(asked)}", limit)
+    response = fetch(f"{base}?{urlencode(parameters)}", limit)
     if response.status != 200:
         hint = " Its settings must allow the format json." if response.status == 403 else ""
         raise FetchFailed(f"The search server answered with status {response.status}.{hint}")
+
     try:
-        found = json.loads(response.body)
-        rows = found["results"]
+        rows = json.loads(response.body)["results"]
         if not isinstance(rows, list):
             raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FetchFailed("The search server's answer is not that of a SearXNG server.") from error
-    kept: list[JSON] = [one for row in rows if (one := _row(row)) is not None]
-    return kept[: min(max(1, most), MOST)]
+    results: list[JSON] = [result for row in rows if (result := _row(row)) is not None]
+    return results[: min(max(1, most), MOST)]
 
 
 def _row(row: object) -> dict[str, JSON] | None:
+    """A result; None if it has no address of a web page."""
     if not isinstance(row, dict):
         return None
     url = _text(row.get("url"), 2000)
@@ -61,18 +60,24 @@ def _row(row: object) -> dict[str, JSON] | None:
         return None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return None
+
     engines = row.get("engines")
-    sources: list[JSON] = [_text(one, 60) for one in engines[:10]] if isinstance(engines, list) else []
-    date = _text(row.get("publishedDate"), 40)
-    return {
+    if not isinstance(engines, list):
+        engines = []
+    sources: list[JSON] = [_text(engine, 60) for engine in engines[:10]]
+    result: dict[str, JSON] = {
         "title": _text(row.get("title"), 300),
         "url": url,
         "text": _text(row.get("content"), 800),
         "from": sources or [_text(row.get("engine"), 60)],
-        **({"date": date} if date else {}),
     }
+    date = _text(row.get("publishedDate"), 40)
+    if date:
+        result["date"] = date
+    return result
 
 
 def _text(value: object, most: int) -> str:
+    """A text of a result in one line, without signs that can't be seen."""
     text = " ".join(value.split()) if isinstance(value, str) else ""
-    return "".join(one for one in text if one.isprintable())[:most]
+    return "".join(sign for sign in text if sign.isprintable())[:most]
