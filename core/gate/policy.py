@@ -92,7 +92,7 @@ class CallRate:
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlanRule:
-    """What a profiled plan does about calls of the functions that match a pattern; see `core.plan.domain_rules`.
+    """What a profiled plan does about calls of the functions that match a pattern; see `core.plan.modes.profile_rules`.
 
     The gate itself does nothing with it: what the rule changes is a call that the gate rates like any other.
     """

@@ -11,11 +11,11 @@ from typing import Final
 
 from iact.core.language.actions import Registry
 from iact.core.modules.registry import Loaded, specs_of
-from iact.core.plan.figures import PlanFigures, figures_of
 from iact.core.plan.forms import goal_text, read_plan
 from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import MAX_NODES, WORK, PlanGraph, PlanNode, size_fault
 from iact.core.plan.modes.registry import make_mode
+from iact.core.plan.run_figures import PlanFigures, figures_of
 from iact.core.plan.state import NodeRecord
 from iact.core.plan.states import State
 from iact.core.plan.validate import PlanInvalid, check, effective_impact, levels

@@ -7,7 +7,7 @@ from pathlib import Path
 from iact.core import whole_file
 from iact.core.errors import UsageError
 from iact.core.gate.policy_file import DEFAULT, FILE, Policies
-from iact.core.plan.domain_rules import fault_of
+from iact.core.plan.modes.profile_rules import fault_of
 from iact.core.tree.plan_checks import domain_rules
 
 

@@ -18,7 +18,7 @@ from iact.core.plan.contracts import as_text
 from iact.core.plan.model import PlanNode
 from iact.core.plan.state import NodeRecord
 from iact.core.records.parts import Reached
-from iact.core.tree.plan_reasons import Language, told_reason
+from iact.core.tree.plan_answer_reasons import Language, told_reason
 from iact.core.tree.plan_run import Ending, PlanRun
 
 _SHOWN: Final = 4_000

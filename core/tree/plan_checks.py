@@ -16,10 +16,10 @@ from iact.core.gate.policy import Policy
 from iact.core.gate.writes import paths_written
 from iact.core.language.actions import PLAN, ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, split
-from iact.core.plan.domain_rules import DomainRule
 from iact.core.plan.forms import goal_text, read_form, read_plan
 from iact.core.plan.model import PlanError, PlanGraph, make_plan
 from iact.core.plan.modes.auto import choose_for
+from iact.core.plan.modes.profile_rules import DomainRule
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.protocol import FunctionInfo
 from iact.core.plan.validate import check

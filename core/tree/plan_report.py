@@ -10,9 +10,9 @@ from typing import Final, Literal
 from iact.core.context.excerpt import excerpt
 from iact.core.language import labels
 from iact.core.plan.contracts import as_text
-from iact.core.plan.figures import figures_of
 from iact.core.plan.model import WORK
 from iact.core.plan.result import PlanResult, node_json, shortfall, versions_json
+from iact.core.plan.run_figures import figures_of
 from iact.core.plan.state import NodeRecord
 from iact.core.plan.states import Cause
 from iact.core.plan.verdict import verdict_json

@@ -140,7 +140,7 @@ _FOR_OTHERS: Final = (
     "core/tree/help_pages.py",
     "core/tree/interpret.py",
     "core/tree/plan_answer.py",  # has its own languages
-    "core/tree/plan_reasons.py",  # so have these
+    "core/tree/plan_answer_reasons.py",  # so have these
     "core/tree/plan_briefing.py",
     "core/tree/uploads.py",
     # Errors that only a bug in the program causes, and texts that only its log has.

@@ -28,12 +28,12 @@ from iact.core.plan import answers, questions
 from iact.core.plan.answers import Analysis, ReflectionAnswer
 from iact.core.plan.commands import Assessed, Risk, RuleFired, Trust
 from iact.core.plan.contracts import is_empty
-from iact.core.plan.domain_rules import DomainRule, expressions_for, resolution_of
 from iact.core.plan.expression import Expression, StepOutputs
 from iact.core.plan.forms import StepForm, node_of, node_to_json
 from iact.core.plan.model import WORK, PlanError, PlanNode, Ref, make_plan
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.base import DueThought, LeaveOut, Mode
+from iact.core.plan.modes.profile_rules import DomainRule, expressions_for, resolution_of
 from iact.core.plan.prompt import Item, QuestionPart, text_part
 from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKind, StepFailure
 from iact.core.plan.questions import PlanSituation

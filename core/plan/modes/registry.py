@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from iact.core.errors import UsageError
-from iact.core.plan.domain_rules import DomainRule
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.modes.nreflect import NReflect
 from iact.core.plan.modes.orchestrator import Orchestrator
 from iact.core.plan.modes.profile import Profile
+from iact.core.plan.modes.profile_rules import DomainRule
 from iact.core.plan.modes.reflect import Reflect
 from iact.core.plan.modes.static import Static
 from iact.core.records.parts import PlanBounds

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from iact.core.plan.domain_rules import DomainRule, fault_of
 from iact.core.plan.expression import Expression, StepOutputs
 from iact.core.plan.forms import read_plan
 from iact.core.plan.model import PlanError
 from iact.core.plan.modes import profile as ptr
 from iact.core.plan.modes.profile import Profile, read_profile
+from iact.core.plan.modes.profile_rules import DomainRule, fault_of
 from iact.core.plan.protocol import Firing, FunctionInfo, Outcome, StepFailure, StepSuccess
 from iact.core.plan.result import PlanResult
 from tests.core.plan.engine import PlanEngine, Waiting

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from iact.core.plan.figures import PlanFigures, figures_of
 from iact.core.plan.forms import read_plan
 from iact.core.plan.modes.static import Static
 from iact.core.plan.protocol import StepFailure, StepSuccess
+from iact.core.plan.run_figures import PlanFigures, figures_of
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import ScriptedAsker, ScriptedRunner, VirtualClock, run
 
