@@ -34,8 +34,8 @@ from iact.core.plan.model import (
     PlanVersion,
     Ref,
     make_plan,
-    size_fault,
 )
+from iact.core.plan.validate import TooManySteps
 from iact.core.ports import JSON
 from iact.core.recent import Recent
 
@@ -243,7 +243,7 @@ def _sentence_of(item: JSON) -> JSON:
 READ_AT_ONCE: Final = 16_384
 """The most characters of a plan's text that are read where everything else waits for it: some milliseconds."""
 
-_READ: Final = Recent[tuple[str, bool], "PlanForm | str"](2 * MAX_BYTES)
+_READ: Final = Recent[tuple[str, bool], "PlanForm | PlanError"](2 * MAX_BYTES)
 """What long texts were read as: a form, or what is wrong with it. The session reads a long text in a thread first, and
 the fold finds it here."""
 
@@ -256,19 +256,20 @@ def read_form(text: str, *, exact: bool = False) -> PlanForm:
 
     Raises:
         PlanError: names the place that is wrong.
+        TooManySteps: it has so many that they are not looked at.
     """
     if not READ_AT_ONCE < len(text) <= MAX_BYTES:
         return _read_form(text, exact)
 
-    def read() -> PlanForm | str:
+    def read() -> PlanForm | PlanError:
         try:
             return _read_form(text, exact)
         except PlanError as error:
-            return str(error)
+            return error
 
     form = _READ.get((text, exact), len(text), read)
-    if isinstance(form, str):
-        raise PlanError(form)
+    if isinstance(form, PlanError):
+        raise form.with_traceback(None)
     return form
 
 
@@ -285,8 +286,7 @@ def _read_form(text: str, exact: bool) -> PlanForm:
         raise PlanError("a plan is a mapping with `goal` and, if you write them yourself, `steps`")
     steps = data.get("steps")
     if isinstance(steps, list) and len(steps) > MAX_STEPS:
-        # The sentence of a plan that can't run; here it goes on behind the name of the file.
-        raise PlanError(size_fault(len(steps)).removesuffix("."))
+        raise TooManySteps(len(steps))
     try:
         form = PlanForm.model_validate(data)
     except ValidationError as error:

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from iact.core.plan.forms import read_form, read_written
 from iact.core.plan.model import PlanError
+from iact.core.plan.validate import TooManySteps
 from iact.core.ports import JSON
 
 Kind = Literal["text", "number", "yes or no"]
@@ -185,11 +186,14 @@ def read_template(text: str) -> Template:
 
     Raises:
         PlanError: it is not a plan, or its parameters can't be used.
+        TooManySteps: it has so many that they are not looked at.
     """
     try:
         data = read_written(text)
         if not isinstance(data, dict) or "parameters" not in data:
             return Template(text, goal=read_form(text).goal)
+    except TooManySteps:
+        raise
     except PlanError as error:
         raise PlanError(f"{error}.") from error  # theirs are parts of sentences, ours are whole
 
@@ -214,6 +218,8 @@ def read_template(text: str) -> Template:
     filled = template.fill(stand_ins, name="plan")
     try:
         read_form(filled)
+    except TooManySteps:
+        raise
     except PlanError as error:
         raise PlanError(f"{error}.") from error
     goal = plan.get("goal")

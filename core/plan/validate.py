@@ -55,6 +55,14 @@ class PlanInvalid(PlanError):
         return sum(map(len, self.misfits.values())) == len(self.problems)
 
 
+class TooManySteps(PlanInvalid):
+    """The plan has more steps than it may have. Nothing else of it was looked at."""
+
+    def __init__(self, steps: int, most: int = MAX_NODES) -> None:
+        self.steps = steps
+        super().__init__([size_fault(steps, most)])
+
+
 @dataclass(slots=True)
 class Checked:
     """A plan that may run, with dangling references pruned, and warnings about what was pruned."""
@@ -81,7 +89,7 @@ def check(
     if not plan.nodes:
         raise PlanInvalid(["The plan has no steps; write at least one."])
     if len(plan.nodes) > max_nodes:
-        raise PlanInvalid([size_fault(len(plan.nodes), max_nodes)])
+        raise TooManySteps(len(plan.nodes), max_nodes)
     checked = Checked({})
     problems: list[str] = []
     present = {*plan.nodes, *known}

@@ -13,12 +13,12 @@ from iact.core.language.actions import Registry
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.plan.forms import goal_text, read_plan
 from iact.core.plan.limits import PlanLimits
-from iact.core.plan.model import MAX_NODES, WORK, PlanGraph, PlanNode, size_fault
+from iact.core.plan.model import MAX_NODES, WORK, PlanGraph, PlanNode
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.run_figures import PlanFigures, figures_of
 from iact.core.plan.state import NodeRecord
 from iact.core.plan.states import State
-from iact.core.plan.validate import PlanInvalid, check, effective_impact, levels
+from iact.core.plan.validate import PlanInvalid, TooManySteps, check, effective_impact, levels
 from iact.core.ports import JSON
 from iact.core.records.ways import PLAN_WAYS
 from iact.core.session.catalogue import KnownModule
@@ -177,7 +177,7 @@ class WrittenPlan:
             UsageError: they wait for each other, or are too many to run.
         """
         if self.size > MAX_NODES:
-            raise PlanInvalid([size_fault(self.size)])
+            raise TooManySteps(self.size)
         return _steps(self._plan.nodes)
 
     def mode(self, wanted: str) -> tuple[str, str]:

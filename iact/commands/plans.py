@@ -21,12 +21,13 @@ from iact.commands.plan_text import explain as in_words
 from iact.commands.questions import TerminalQuestions
 from iact.commands.run import show_progress, tell_held
 from iact.core.errors import SandboxError, UsageError
+from iact.core.plan.validate import TooManySteps
 from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply
 from iact.core.session.catalogue import KnownModule
 from iact.core.session.ending import outcome_of, verdict_on
 from iact.core.session.journals import journal_file, names_journal
-from iact.core.session.plans import StepView, WrittenPlan
+from iact.core.session.plans import PlanCheck, StepView, WrittenPlan
 from iact.core.session.policy import read_policies
 from iact.core.session.questions import undecided_since
 from iact.core.session.replay import replay
@@ -101,10 +102,13 @@ def read(path: str, values: Mapping[str, str] | None = None, *, goal_alone: bool
 
     Raises:
         UsageError: it can't be read, is not a plan with steps, or a value is missing or wrong.
+        TooManySteps: it is a plan, which can't run because it has too many.
     """
     text = text_of(path)
     try:
         template = read_template(text)
+    except TooManySteps:
+        raise
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     text = template.fill(template.examples() if values is None else values, name=path)
@@ -142,6 +146,8 @@ def _refuse(problems: Sequence[str]) -> None:
 def _parse(text: str, name: str) -> WrittenPlan:
     try:
         return WrittenPlan.read(text)
+    except TooManySteps:
+        raise
     except UsageError as error:
         raise UsageError(f"{name}: {error}.") from error
 
@@ -213,16 +219,26 @@ async def _run(
 
 def check(settings: Settings, path: str, *, mode: str, as_json: bool) -> int:
     """Report whether a plan can run. Returns 1 if it can't."""
-    plan = read(path)
-    found = plan.check(None, mode)
-    if (
-        not found.problems
-    ):  # a plan of a wrong shape is refused before anything is started to look functions up
-        found = plan.check(_modules(settings), mode)
+    waves = 0
+    try:
+        plan = read(path)
+    except TooManySteps as error:
+        # Nothing else of it was looked at.
+        size = error.steps
+        found = PlanCheck(error.problems, ())
+    else:
+        size = plan.size
+        found = plan.check(None, mode)
+        # A plan of a wrong shape is refused before anything is started to look functions up.
+        if not found.problems:
+            found = plan.check(_modules(settings), mode)
+        if not found.problems:
+            waves = len(layers_of(plan.steps()))
+
     if as_json:
         report = {
             "ok": not found.problems,
-            "steps": plan.size,
+            "steps": size,
             "problems": found.problems,
             "warnings": found.warnings,
         }
@@ -233,8 +249,7 @@ def check(settings: Settings, path: str, *, mode: str, as_json: bool) -> int:
         for one in found.problems:
             print(one)
         if not found.problems:
-            waves = len(layers_of(plan.steps()))
-            print(f"{path}: {plan.size} steps in {waves} waves; it can run.")
+            print(f"{path}: {size} steps in {waves} waves; it can run.")
     return 1 if found.problems else 0
 
 
