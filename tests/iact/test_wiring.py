@@ -100,6 +100,7 @@ takes = ["image"]
 concurrency = 3
 planner = "painter"
 trust_below = 0.5
+rounds = 5
 
 [rates.web]
 per_second = 2
@@ -141,7 +142,7 @@ def test_a_key_is_shown_to_no_other_endpoint(tmp_path: Path) -> None:
 def test_what_is_set_of_plans_and_rates_is_what_sessions_are_bound_by(tmp_path: Path) -> None:
     (tmp_path / "iact.toml").write_text(TOML)
     bounds = options_of(load(data=str(tmp_path), environment={})).bounds.plans
-    assert (bounds.concurrency, bounds.planner, bounds.trust_below) == (3, "painter", 0.5)
+    assert (bounds.concurrency, bounds.planner, bounds.trust_below, bounds.rounds) == (3, "painter", 0.5, 5)
     assert bounds.rates == {"web": RateTerms(per_second=2, burst=4)}
     assert options_of(Settings()).bounds.plans == PlanBounds()
 

@@ -10,12 +10,13 @@ import pytest
 
 from iact.core.errors import UsageError
 from iact.core.plan.state import NodeRecord
+from iact.core.records.parts import Bounds, PlanBounds
 from iact.core.session.monitor import Authorities
 from iact.core.session.replay import replay
 from iact.core.session.session import Session
 from iact.core.tree.plan_run import PlanRun
 from tests.core.session.fakes import World, replies
-from tests.core.session.plan_scenes import AGENTS, changes, heard, plan, researcher, runtime, until
+from tests.core.session.plan_scenes import AGENTS, ask, changes, heard, plan, researcher, runtime, until
 from tests.core.session.test_plan_control import HELD, Scene, state_of
 
 CONCLUDE = '{"decision": "conclude", "reason": "The user asked for it."}'
@@ -313,6 +314,32 @@ def test_a_goal_that_was_not_reached_is_partial_with_the_reason(tmp_path: Path) 
     assert "Its goal is not reached. The log ends too early." in heard(session)
     reply = next(one for one in records if one.kind == "reply" and one.agent == "/audit")
     assert reply.fields["shortfall"] == "The log ends too early."
+
+
+@pytest.mark.parametrize(
+    ("bounds", "rounds", "judged"),
+    [
+        (PlanBounds(), "", 3),
+        (PlanBounds(rounds=1), "", 1),
+        (PlanBounds(rounds=2), "", 2),
+        (PlanBounds(rounds=1), " rounds=2", 2),
+    ],
+)
+def test_a_plan_is_judged_as_often_as_it_is_set_unless_its_author_says_a_number(
+    tmp_path: Path, bounds: PlanBounds, rounds: str, judged: int
+) -> None:
+    body = "steps: [{id: a, call: t.read, params: {text: one}}]"
+    script = replies({"/": [plan(body, f"PLAN audit mode=analyze{rounds}"), "Done."]})
+    answers = {
+        "Decide whether": '{"achieved": false, "confidence": 0.1, "reasoning": "not yet"}',
+        "Plan the steps": "steps: [{id: more, call: t.read, params: {text: more}}]",
+    }
+
+    _, _, records = ask(tmp_path, script, answers=answers, bounds=Bounds(plans=bounds))
+
+    asked = [record.text("question") for record in records if record.kind == "ask"]
+    assert asked.count("analyze") == judged
+    assert asked.count("replan") == judged - 1
 
 
 CLEARED = '[scope.default]\nfunctions = ["*"]\nclearance = ["t.write"]'
