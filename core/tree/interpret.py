@@ -328,7 +328,9 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
 
 def _bind(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
     """Bind an action whose turn has come. Returns feedback if it is written wrongly."""
-    opens_plan = pending.spec is CALL and tree.follows_1_3 and plan_checks.opens_plan(pending.info)
+    # CALL has more parameters where agents elsewhere can be called.
+    is_call = pending.spec.name == CALL.name
+    opens_plan = is_call and tree.follows_1_3 and plan_checks.opens_plan(pending.info)
     if opens_plan:
         pending.spec = PLAN
 

@@ -19,7 +19,8 @@ from iact.core.tree.tree import Tree
 from tests import prefix
 from tests.endpoint import Request
 
-_CALLS = ("CALL",)
+_CALLS = ("CALL", "PLAN")
+"""What waits for a child's reply. A CALL with a mode is one of a plan."""
 _FUNCTIONS = ("shell.run", "BASH")
 _ACTIONS = (*_CALLS, "CALL_ASYNC", "WAIT", "QUERY", "VAR", "SHOW", *_FUNCTIONS)
 
@@ -76,12 +77,12 @@ def _told_after(agent: Agent, turn: Record) -> str:
 
 
 def _answered(records: Sequence[Record]) -> Counter[tuple[str, int, int]]:
-    """For each CALL, the number of the child's replies while it waited."""
+    """For each CALL and PLAN, the number of the child's replies while it waited."""
     waiting: dict[str, tuple[str, int, int]] = {}
     found: Counter[tuple[str, int, int]] = Counter()
     for one in records:
         place = _place(one)
-        if one.kind == "call" and one.text("function") == "CALL":
+        if one.kind == "call" and one.text("function") in _CALLS:
             waiting[one.text("to")] = place
         elif one.kind == "result":
             waiting = {child: call for child, call in waiting.items() if call != place}

@@ -201,6 +201,31 @@ def test_an_agent_step_is_told_in_whose_place_its_source_stands(stage: Stage) ->
     assert "cut off by /bin" not in opening, "what a failed step printed is not an agent's task"
 
 
+def test_a_call_with_a_mode_runs_as_a_plan_of_that_mode(stage: Stage) -> None:
+    """What models write who think of a plan as of another child."""
+    written = f"steps:\n  - {shell('a', 'echo one')}\n"
+
+    def about(request: Request) -> str:
+        if request.last.startswith("Plan the steps"):
+            return written
+        return judged(request) if request.last.startswith("Judge") else "It is one."
+
+    endpoint = stage.endpoint(
+        answers("```CALL look mode=reflect\nSay what echo says.\n```", "Done.", about=about)
+    )
+    product = stage.product(endpoint)
+    done = product.ask("Look.")
+
+    assert done.reply == "Done."
+    assert states(replayed(product, done.journal))["a"] == "executed"
+    planner, *judges = (one.last for one in questions(endpoint))
+    assert "Goal: Say what echo says." in planner
+    assert [one for one in judges if one.startswith("Judge the evidence")], "the mode is that of the CALL"
+    told = next(one for one in done.records if one.kind == "reply" and one.agent == "/look")
+    assert told.fields["verdict"]["by"] == "judge"  # type: ignore[index,call-overload]
+    assert "Result:\nIt is one." in told.body
+
+
 def test_an_endpoint_that_refuses_every_form_is_asked_in_text(stage: Stage) -> None:
     """As many local servers do; what they write around their answers changes nothing."""
 
