@@ -208,11 +208,12 @@ def task_of(
             # One name is enough: that of the ref, unless another value has it in this plan.
             taken = plan.table.get(variable_of(name))
             is_taken = taken is not None and taken.sha256 != passed.sha256
-            if step in by_ref or is_taken:
+            if step not in by_ref and not is_taken:
+                by_ref[step] = len(handed)
+                source = _source(run, step)
+            elif f"${name}" not in node.task:
                 other_names.setdefault(step, []).append(name)
                 continue
-            by_ref[step] = len(handed)
-            source = _source(run, step)
         handed.append(_Handed(plan.table.receive(variable_of(name), passed), passed, source))
 
     # The results of the steps before it, and what their agents brought.
@@ -269,8 +270,7 @@ def _is_its_whole_result(run: PlanRun, node: PlanNode, name: str, kept: Value) -
         return False
 
     # The name that the task uses must be there.
-    is_named = f"${name}" in node.task or f"${variable_of(step)}" in node.task
-    if is_named:
+    if f"${variable_of(step)}" in node.task:
         return False
     return settled.value.sha256 == kept.sha256 and kept.labels <= settled.value.labels
 

@@ -186,6 +186,7 @@ steps:
   - {id: tell, agent: teller, task: "Tell it.", refs: {report: {step: look}, part: {step: look, template: "It is {}"}}}
   - {id: tell2, agent: other, task: "Tell it.", refs: {report: {step: look2}}, after: [tell]}
   - {id: tell3, agent: third, task: "Tell it.", refs: {early: {step: look}, late: {step: look}}, after: [tell2]}
+  - {id: tell4, agent: fourth, task: "Tell $word.", refs: {word: {step: look}}, after: [tell3]}
 """
 
 
@@ -194,6 +195,7 @@ def test_a_step_reads_each_value_once_and_the_report_only_its_result(tmp_path: P
         "/audit/teller": ["It is told."],
         "/audit/other": ["It is told again."],
         "/audit/third": ["Told."],
+        "/audit/fourth": ["Told again."],
     }
     session, _, _ = ask(tmp_path, replies({"/": [plan(READ_AND_TOLD), "Done."], **told_by}))
     first = heard(session, "/audit/teller")
@@ -211,8 +213,12 @@ def test_a_step_reads_each_value_once_and_the_report_only_its_result(tmp_path: P
     assert third.count("```\none\n```") == 1
     assert '$early (text/plain, 3 B), from t.read {"text": "one"}, your late' in third
 
+    fourth = heard(session, "/audit/fourth")
+    assert fourth.count("```\none\n```") == 1, "also if its task says the name"
+    assert '$word (text/plain, 3 B), from t.read {"text": "one"}' in fourth
+
     told = heard(session)
-    assert "Result of tell3:\nTold." in told
+    assert "Result of tell4:\nTold again." in told
     assert "- look (t.read): executed, $look" in told
     assert "$look:\n```" not in told, "what an inner step gave is named only"
     assert "$tell3:\n```" not in told, "the result stands in the report"
