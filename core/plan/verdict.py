@@ -26,6 +26,7 @@ WHOLE: Final = "the whole plan"
 """What the plan's own contract is about, among what is missing. It can't be the id of a step."""
 
 STEPS_DONE: Final = "Every step did what it was to do."
+STEPS_DONE_IN_PLACES: Final = "Some steps were replaced; those in their places did what was asked of them."
 STEPS_MISSING: Final = "Some of what was asked for has no result."
 NOTHING_DONE: Final = "No step had a result."
 NOT_ASKED: Final = "Nobody judged whether the goal was reached."
@@ -135,8 +136,10 @@ def _judged(ended: Ended) -> tuple[Reached, str, VerdictBy]:
     if judgement is None:
         if ended.judges:
             return "unknown", NOT_ASKED, "nobody"
-        if _ran_as_written(ended):
+        if not ended.replaced:
             return "yes", STEPS_DONE, "steps"
+        if _promises_were_kept(ended):
+            return "yes", STEPS_DONE_IN_PLACES, "steps"
         return "unknown", INSTEAD, "nobody"
 
     match judgement.said:
@@ -152,8 +155,8 @@ def _judged(ended: Ended) -> tuple[Reached, str, VerdictBy]:
             return "unknown", UNREADABLE, "nobody"
 
 
-def _ran_as_written(ended: Ended) -> bool:
-    """Whether no step ran in another's place, except under a contract in its own words."""
+def _promises_were_kept(ended: Ended) -> bool:
+    """Whether all steps that ran in others' places ran under their contracts."""
     nodes = ended.state.nodes
     for one, heirs in ended.replaced.items():
         if one in ended.wanted_otherwise:

@@ -31,9 +31,9 @@ _NAMES: Final = ("path", "url", "query", "file", "name", "statement", "pattern",
 
 _OURS: Final = frozenset(
     {
-        verdicts.STEPS_DONE, verdicts.STEPS_MISSING, verdicts.NOTHING_DONE, verdicts.NOT_ASKED, verdicts.UNREADABLE,
-        verdicts.NOT_SAID, verdicts.WANTED_MORE, verdicts.JUDGED_REACHED, verdicts.JUDGED_NOT_REACHED, verdicts.INSTEAD,
-        verdicts.STOPPED,
+        verdicts.STEPS_DONE, verdicts.STEPS_DONE_IN_PLACES, verdicts.STEPS_MISSING, verdicts.NOTHING_DONE,
+        verdicts.NOT_ASKED, verdicts.UNREADABLE, verdicts.NOT_SAID, verdicts.WANTED_MORE, verdicts.JUDGED_REACHED,
+        verdicts.JUDGED_NOT_REACHED, verdicts.INSTEAD, verdicts.STOPPED,
     }
 )  # fmt: skip
 """Reasons of ours, which say no more than the form does."""

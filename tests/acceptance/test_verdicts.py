@@ -19,6 +19,7 @@ from acp.schema import Usage
 from ag_ui.core import RunAgentInput, RunFinishedEvent
 
 from iact.core.journal import read_journal
+from iact.core.plan.verdict import STEPS_DONE, STEPS_DONE_IN_PLACES
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
 from iact.core.session.blobs import blob_reader
@@ -194,6 +195,9 @@ def test_every_way_to_end_is_told_as_what_it_is(stage: Stage, mode: str, judge: 
         assert report["achieved"] == (reached == "yes"), case
         assert bool(verdict["missing"]) == (trouble in ("fell", "not kept", "left out")), (case, verdict)
         assert ("b" in verdict["replaced"]) == (trouble in ("replaced", "not kept")), (case, verdict)
+        if verdict["by"] == "steps" and reached == "yes":
+            done = STEPS_DONE_IN_PLACES if trouble == "replaced" else STEPS_DONE
+            assert verdict["because"] == done, (case, verdict)
         agree(Path(str(report["journal"])), "/plan", reached)
 
         product = stage.product(stage.endpoint(Model(*case)), **NO_MODULES)
