@@ -21,6 +21,9 @@ from iact.core.plan.step_reader import StepReader
 from iact.core.plan.validate import Checked, PlanInvalid
 from iact.core.ports import JSON
 
+NO_PLAN: Final = "No plan could be had, so nothing was done."
+"""What the run is warned of if its planner could not be asked."""
+
 _FITS: Final = 2
 """How often the parameters of one set of steps are asked for again."""
 
@@ -61,7 +64,7 @@ class Planner:
         text = yield from asked(run, "plan", question)
         self.reading = False
         if text is None:
-            run.warn("No plan could be had, so nothing was done.")
+            run.warn(NO_PLAN)
             return
         reason, nodes = self._left()
         leaving = None if nodes or self._begun else answers.way_out(text)

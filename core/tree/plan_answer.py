@@ -123,8 +123,7 @@ def answer_of(run: PlanRun, ending: Ending, aside: Sequence[str] = ()) -> str:
     if verdict.by == "person" and verdict.reached != "yes":
         parts.append(words.stopped)
     elif verdict.reached != "yes":
-        why = "" if verdict.because in _OURS else told_reason(verdict.because, words.language)
-        parts.append(f"{words.reached[verdict.reached]} {why}".strip())
+        parts.append(f"{words.reached[verdict.reached]} {_reason(run, ending, words)}".strip())
 
     if ending.answer is not None:
         parts.append(as_text(ending.answer))
@@ -157,6 +156,18 @@ def _words_for(text: str) -> _Words:
 
     german, english = len(_GERMAN_WORDS.findall(text)), len(_ENGLISH_WORDS.findall(text))
     return _GERMAN if german > english else _ENGLISH
+
+
+def _reason(run: PlanRun, ending: Ending, words: _Words) -> str:
+    """Why it did not end well; empty if that says no more than the form."""
+    because = ending.verdict.because
+    if because == verdicts.NOTHING_DONE and not run.work():
+        # There never was a step, so what went wrong is what was warned of.
+        return " ".join(_why(warning, words) for warning in ending.warnings)
+
+    if because in _OURS:
+        return ""
+    return told_reason(because, words.language)
 
 
 def _results(run: PlanRun) -> Iterator[str]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from iact.core.plan import verdict as verdicts
+from iact.core.plan.deliberation import NO_REPLY
+from iact.core.plan.planner import NO_PLAN
 
 Language = Literal["en", "de", "zh"]
 """A language in which a plan's answer has a form."""
@@ -90,6 +92,18 @@ _REASONS: Final = (
         "The bound on {0} ended it.",
         "Eine Grenze, die dafür gesetzt ist, hat es beendet.",
         "为它设定的上限使它结束了。",
+    ),
+    _reason(
+        rf"{re.escape(NO_REPLY)} (.+)",
+        f"{NO_REPLY} {{0}}",
+        "Vom Modell war keine Antwort zu bekommen. {0}",
+        "没有得到模型的回答。{0}",
+    ),
+    _reason(
+        re.escape(NO_PLAN),
+        NO_PLAN,
+        "Ohne Plan wurde nichts getan.",
+        "没有计划，所以什么都没做。",
     ),
     _reason(r"It was left out\.", "It was left out.", "Es wurde ausgelassen.", "它被省略了。"),
     _reason(

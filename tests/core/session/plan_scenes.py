@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
+from iact.core.errors import ModelError
 from iact.core.gate.policy_file import Policies
 from iact.core.journal import read_journal
 from iact.core.models.roles import Models
@@ -28,8 +29,8 @@ from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from tests.core.session.fakes import FakeHost, FakeModules, Script, ScriptedModel, World
 
-Answers = Mapping[str, Sequence[str] | str]
-"""By the first words of a question: one answer after another, or the same each time."""
+Answers = Mapping[str, Sequence[str] | str | ModelError]
+"""By the first words of a question: one answer after another, or the same each time, or what goes wrong each time."""
 
 
 class Thinker(ScriptedModel):
@@ -38,7 +39,8 @@ class Thinker(ScriptedModel):
     def __init__(self, script: Script, answers: Answers) -> None:
         super().__init__(script)
         self._answers = {
-            start: texts if isinstance(texts, str) else list(texts) for start, texts in answers.items()
+            start: texts if isinstance(texts, str | ModelError) else list(texts)
+            for start, texts in answers.items()
         }
         self.questions: list[str] = []
 
@@ -53,6 +55,8 @@ class Thinker(ScriptedModel):
         self.questions.append(question)
         start = next(one for one in self._answers if question.startswith(one))
         texts = self._answers[start]
+        if isinstance(texts, ModelError):
+            raise texts
         text = texts if isinstance(texts, str) else texts.pop(0)
         for at in range(0, len(text), 16):
             await asyncio.sleep(0)

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from iact.core.errors import ModelUnreachable
 from iact.core.plan.contracts import violation
 from iact.core.plan.model import Contract
 from iact.core.plan.protocol import StepSuccess
@@ -63,6 +64,39 @@ def test_what_is_missing_is_said_in_the_language_of_the_request(
     assert "check-9" not in told
     assert "all_good" not in told
     assert "verified" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "What is the total?",
+            "It is not done. No reply could be had from the model. Nothing answers at port 1. "
+            "No plan could be had, so nothing was done.",
+        ),
+        (
+            "Was ist die Summe?",
+            "Es ist nicht erledigt. Vom Modell war keine Antwort zu bekommen. Nothing answers at port 1. "
+            "Ohne Plan wurde nichts getan.",
+        ),
+        (
+            "合计是多少？",
+            "没有完成。 没有得到模型的回答。Nothing answers at port 1. 没有计划，所以什么都没做。",
+        ),
+    ],
+)
+def test_without_a_planner_it_says_why_nothing_was_done(tmp_path: Path, text: str, told: str) -> None:
+    assert (
+        answered(tmp_path, text, "static", {"Plan the steps": ModelUnreachable("Nothing answers at port 1.")})
+        == told
+    )
+
+
+def test_a_plan_that_can_not_be_used_says_why_nothing_was_done(tmp_path: Path) -> None:
+    unfit = "steps:\n  - {id: total, call: t.gone, params: {text: one}}\n"
+    told = answered(tmp_path, "What is the total?", "static", {"": unfit})
+    assert told.startswith("It is not done. The plan could not be used, also after one correction. ")
+    assert "t.gone" in told
 
 
 def test_a_question_of_the_planner_is_the_answer(tmp_path: Path) -> None:
