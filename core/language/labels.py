@@ -264,6 +264,37 @@ def _changes(paths: Sequence[str]) -> str:
     return f"{named} and others" if len(paths) > NAMED_CHANGES else named
 
 
+def overwrote(files: Sequence[tuple[str, Sequence[str]]], decides: str) -> str:
+    """Behind the result of a call that changed files which other agents had written, each with those agents.
+
+    `decides`: who hears of it, if that is not the caller of who reads this.
+    """
+    named = _of_others(files[:NAMED_CHANGES], len(files))
+    who = f"`{decides}`" if decides else "Your caller"
+    return note(f"You changed what another agent wrote: {named}. {who} is told, and decides what stays.")
+
+
+def overwritten(files: Sequence[tuple[str, Sequence[str], str]]) -> str:
+    """Behind a child's message: files that were changed for it and that other agents had written.
+
+    Each file is given with those agents, and with who changed it, if that is not the child.
+    """
+    named = _of_others([(each, of) for each, of, _ in files[:NAMED_CHANGES]], len(files))
+    by = agents(sorted({by for _, _, by in files if by}))
+    through = f" (through {by})" if by else ""
+    return note(f"For this, it changed{through} what another agent wrote: {named}. Decide what stays.")
+
+
+def _of_others(files: Sequence[tuple[str, Sequence[str]]], count: int) -> str:
+    """Files with their authors, of `count` in all."""
+    rows: list[str] = []
+    for file, authors in files:
+        names = " or ".join(f"`{author}`" for author in authors)
+        rows.append(f"{path(file)} (of {names})")
+    named = ", ".join(rows)
+    return f"{named} and others" if count > len(files) else named
+
+
 def started_afresh(module: str) -> str:
     """Behind the first result from a module that was started again since its agent used it last."""
     return note(

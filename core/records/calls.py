@@ -177,6 +177,9 @@ class Result(Content):
     aside: Annotated[Outcome[tuple[str, ...]], Since("1.3")] = ()
     """For an agent that may only read: paths that the call changed in the agent's throw-away layer. More than are named
     to the agent are not kept."""
+    changed: Annotated[Outcome[tuple[str, ...]], Since("1.3")] = ()
+    """Where several agents share the files: the first 200 paths by which `version` differs from the version before,
+    without what tools keep beside the work."""
     status: Outcome[ResultStatus]
     """How it ended."""
     kind_of: Derived[str] = ""

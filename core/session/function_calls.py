@@ -53,6 +53,7 @@ from iact.core.session.reader_layers import ReaderLayers
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.skill_offers import SkillOffers
+from iact.core.session.workspace import NO_VERSION, NewVersion
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_shared_state import beside
 from iact.core.tree.call_cache import key_of
@@ -221,7 +222,9 @@ class FunctionCalls:
             finally:
                 self._forms.end(pending.call)
             took = round((live.clock.monotonic() - started) * 1000)
-            version, unkept = await self._keep_files(agent, copy) if writes else ("", False)
+            kept, unkept = NO_VERSION, False
+            if writes:
+                kept, unkept = await self._keep_files(agent, copy)
             unchanged = await underway.end(agent.path)
             if outcome != "cancelled":
                 taken = live.clock.monotonic() - decided - self._waits.waited(pending.call)
@@ -232,8 +235,8 @@ class FunctionCalls:
             await read_values_beside(self._brought(outcome, said, spool))
             if await self._in_turn(agent, pending):
                 result = result_of(
-                    agent, pending, "ok", ms=took, version=version, unkept=unkept, unchanged=unchanged,
-                    beside=beside(live.tree, pending, version), fresh=fresh, aside=aside,
+                    agent, pending, "ok", ms=took, version=kept.id, unkept=unkept, unchanged=unchanged,
+                    beside=beside(live.tree, pending, kept.id), fresh=fresh, aside=aside, changed=kept.changed,
                 )  # fmt: skip
                 self._record_outcome(agent, result, outcome, said, spool, call.timeout, key_of(pending))
 
@@ -292,17 +295,23 @@ class FunctionCalls:
             said = State(function=spec.name, state=module_state(change), node=step_of(step))
             self._live.record(said, agent.path)
 
-    async def _keep_files(self, agent: Agent, copy: Path | None) -> tuple[str, bool]:
+    async def _keep_files(self, agent: Agent, copy: Path | None) -> tuple[NewVersion, bool]:
         """Keep a version of the workspace, or of a copy, after a call that may have written. Returns it, and whether
         keeping failed."""
         workspace = self._files.workspace
+        tree = self._live.tree
+        # What changed is of interest where it can be another agent's.
+        since = tree.shared.version if len(tree.agents) > 1 else None
         try:
-            version = await (workspace.keep() if copy is None else workspace.keep_copy(copy))
+            if copy is None:
+                version = await workspace.keep(since=since)
+            else:
+                version = NewVersion(await workspace.keep_copy(copy))
         except WorkspaceError as error:
             if str(error) not in self._unkept:  # once, although each call that writes fails the same way
                 self._unkept.add(str(error))
                 self._live.notice(agent.path, "workspace", str(error))
-            return "", True
+            return NO_VERSION, True
         return version, False
 
     async def _invoke(

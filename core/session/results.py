@@ -22,6 +22,7 @@ def result_of(
     unchanged: int = 0,
     fresh: bool = False,
     aside: tuple[str, ...] = (),
+    changed: tuple[str, ...] = (),
 ) -> Result:
     """The outcome of an action: its status, and what a call left in the files (`Result`)."""
     return Result(
@@ -37,6 +38,7 @@ def result_of(
         unchanged=unchanged,
         fresh=fresh,
         aside=aside,
+        changed=changed,
         status=status,
     )
 

@@ -18,8 +18,10 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -33,11 +35,28 @@ from iact.core.records.plans import TakeOver
 from iact.core.records.record import Record, timestamp
 from iact.core.session.blocking import to_its_end
 from iact.core.session.fork import STORE
+from iact.core.session.review_noise import NoiseOf
 from iact.core.tree.apply import read_tree
 
 COPIES: Final = "copies"
 """The name of the folder for copies in a session's directory."""
 _Found = TypeVar("_Found")
+
+
+CHANGED: Final = 200
+"""The most paths that are named of those that changed from one version to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """A version of the files. `id`: empty if no versions are kept. `changed`: the paths by which it differs from the one
+    before, as far as that was asked for and is known; without what tools keep beside the work."""
+
+    id: str
+    changed: tuple[str, ...] = ()
+
+
+NO_VERSION: Final = NewVersion("")
 
 
 class Workspace:
@@ -54,29 +73,58 @@ class Workspace:
         self._shared = ""
         """The newest version that is available to other hosts."""
         self._using = asyncio.Lock()
+        self._newest = ""
+        """The version that the files had last; empty if it is not known."""
         self._asked = 0
         """How often a version was requested."""
-        self._kept = 0, ""
+        self._kept = 0, NO_VERSION
         """The number of requests that the newest version covers, and that version."""
 
-    async def keep(self) -> str:
-        """Keep a version of the current files. Returns its id, or empty if no versions are kept.
+    async def keep(self, *, since: str | None = None) -> NewVersion:
+        """Keep a version of the current files.
 
-        One version serves all requests made before it was begun.
+        One version serves all requests made before it was begun. `since`: the newest version that the session knows, if
+        it wants to know which paths changed.
 
         Raises:
             WorkspaceError: it could not be kept.
         """
         if self._versions is None:
-            return ""
+            return NO_VERSION
         self._asked += 1
         asked, versions = self._asked, self._versions
         async with self._using:
             if self._kept[0] < asked:
                 until = self._asked
-                version = await to_its_end(lambda: self._share(versions.keep(self.folder, self._store)))
+                version = await to_its_end(lambda: self._keep_now(versions, since))
                 self._kept = until, version
             return self._kept[1]
+
+    def _keep_now(self, versions: Versions, since: str | None) -> NewVersion:
+        """Keep a version of the current files. Blocks."""
+        is_first = not os.path.lexists(self._store)
+        version = self._share(versions.keep(self.folder, self._store))
+        before = self._newest or since
+        self._newest = version
+        is_known = bool(before) or is_first
+        if since is None or not is_known or before == version:
+            return NewVersion(version)
+
+        try:
+            paths = self._differences(versions, before or "", version)
+        except WorkspaceError:
+            # The one before was never copied here.
+            return NewVersion(version)
+        noise = NoiseOf(self.folder)
+        changed = (path for path in paths if not noise.is_beside_work(path))
+        return NewVersion(version, tuple(islice(changed, CHANGED)))
+
+    def _differences(self, versions: Versions, before: str, version: str) -> list[str]:
+        """The paths by which a version differs from another, or from nothing if that is empty. Blocks."""
+        if not before:
+            return [file.path for file in versions.files(self._store, version) if file.type != "folder"]
+        [steps] = versions.steps(self._store, [before, version])
+        return [step.path for step in steps]
 
     def _share(self, version: str) -> str:
         """Make a version available to other hosts, before it is named. Blocks.
@@ -108,7 +156,7 @@ class Workspace:
             versions.restore(self.folder, self._store, newest)
 
         await self._in_turn(fetch)
-        self._shared = newest
+        self._shared = self._newest = newest
 
     async def restore(self, version: str) -> None:
         """Restore the files of a version.
@@ -118,8 +166,10 @@ class Workspace:
         """
         versions = self._needed()
         async with self._using:
-            self._kept = 0, ""
+            self._kept = 0, NO_VERSION
+            self._newest = ""
             await to_its_end(partial(versions.restore, self.folder, self._store, version))
+            self._newest = version
 
     # --- copies ---------------------------------------------------------------------------------
 
@@ -166,6 +216,7 @@ class Workspace:
         def take_over() -> Taken:
             taken = versions.take_over(self.folder, self._store, base, version)
             self._share(taken.version)
+            self._newest = taken.version or self._newest
             return taken
 
         return await self._in_turn(take_over)

@@ -31,6 +31,7 @@ from iact.core.tree.apply_session import take_roles, take_version
 from iact.core.tree.carried_out import CarriedOut
 from iact.core.tree.contexts import heard, show, sources_of
 from iact.core.tree.expectations import expect
+from iact.core.tree.file_owners import FileOwners
 from iact.core.tree.guards import Guards
 from iact.core.tree.live_folder import LiveFolder
 from iact.core.tree.shared_state import SharedState
@@ -62,6 +63,7 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     tree.carried, tree.packages = CarriedOut(), set()
     tree.forms = {}
     tree.said, tree.shared, tree.hosts = UserWords(), SharedState(_FROM_ELSEWHERE), Hosts()
+    tree.file_owners = FileOwners()
     tree.calibrations, tree.catalogues = {}, {}
     tree.foreseen.clear()
     tree.outdated = False

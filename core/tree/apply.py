@@ -96,12 +96,8 @@ from iact.core.records.plans import (
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 from iact.core.tree import apply_copies as copies
-from iact.core.tree import apply_forms as fold_forms
-from iact.core.tree import apply_gate as fold_gate
-from iact.core.tree import apply_hosts as fold_hosts
-from iact.core.tree import apply_plan as plan_fold
-from iact.core.tree import apply_session as fold_session
 from iact.core.tree import (
+    apply_file_owners,
     apply_shared_state,
     budget,
     call_cache,
@@ -119,6 +115,11 @@ from iact.core.tree import (
     siblings,
     uploads,
 )
+from iact.core.tree import apply_forms as fold_forms
+from iact.core.tree import apply_gate as fold_gate
+from iact.core.tree import apply_hosts as fold_hosts
+from iact.core.tree import apply_plan as plan_fold
+from iact.core.tree import apply_session as fold_session
 from iact.core.tree import apply_turn as turns
 from iact.core.tree import plan_request as errands
 from iact.core.tree.adoption import adopt
@@ -340,6 +341,7 @@ def _take(tree: Tree, record: Record) -> None:
         case Compress() as cut:
             _compress(tree, record, cut)
         case Upload() as upload:
+            apply_file_owners.upload(tree, upload)
             _deliver(tree, tree.root, uploads.incoming(tree, record, upload), record)
         case Module() as module:
             fold_session.change_module(tree, record, module)
@@ -734,13 +736,17 @@ def _return(
     tree: Tree, child: Agent, caller: Agent, record: Record, status: str, blocks: Sequence[Block] | None
 ) -> None:
     """Deliver a child's message to its caller: as the outcome of the CALL that waits for it, or into the inbox."""
+    overwrote = tuple(apply_file_owners.for_caller(tree, caller, child))
+    # The names of files are the words of who chose them.
+    sources = join([origin.by(child), *(tree.agents[each.by].labels for each in overwrote)])
     unnamed: tuple[str, ...] = ()
     if tree.follows_1_3 and child.plan is None and status == "ok":
         unnamed = tuple(misnamed(record.body, child.table, in_code=False))
     reply = Incoming(
         record.n, "child", child.path, record.body, mentions(record.body, child.table),
-        child=child.path, status=status, labels=origin.by(child), blocks=blocks,
+        child=child.path, status=status, labels=sources, blocks=blocks,
         asks=isinstance(record.content, Reply) and record.content.asks, unnamed=unnamed, aside=tuple(child.aside),
+        overwrote=overwrote,
     )  # fmt: skip
 
     calls = (pending for pending in caller.actions if pending.call and pending.child == child.path)
@@ -862,6 +868,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
         installing.begins(tree, agent, pending)
         effects.begin(tree, agent, pending, record, call)
         apply_shared_state.begin(tree, agent, pending, record, call)
+        apply_file_owners.begin(tree, agent, pending, record, call)
         carried.begins(tree, agent, pending)
     has_impact = call.impact is not None
     why = (
@@ -971,6 +978,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record, result)
         installing.ends(tree, agent, pending)
+        apply_file_owners.end(tree, pending, result)
         apply_shared_state.end(tree, agent, pending, result)
         carried.ends(tree, agent, pending, record, result)
 
@@ -1356,6 +1364,7 @@ def _retry_step(tree: Tree, agent: Agent, record: Record, retry: RetryStep) -> N
 def _restore(tree: Tree, record: Record) -> None:
     """Note that a person put the workspace back, and tell all agents that have begun."""
     apply_shared_state.restore(tree)
+    apply_file_owners.restore(tree)
     news = "The user put the files in the workspace back to what they were earlier."
     for agent in tree.agents.values():
         if not agent.context.fresh:

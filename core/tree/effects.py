@@ -25,7 +25,7 @@ from iact.core.records.codec import Misfit, decode_list, encode_part
 from iact.core.records.control import ApplyChanges, DropChanges
 from iact.core.records.parts import Blob, Listed, PathChange, PathOutcome, PathState
 from iact.core.records.record import Record
-from iact.core.tree import origin
+from iact.core.tree import apply_file_owners, origin
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.expectations import expect, expect_content
 from iact.core.tree.installing import only_installs
@@ -322,6 +322,8 @@ def changed(tree: Tree, record: Record, looked: Effects) -> None:
     for work in outcome.works:
         origin.touch_files(tree, work.labels)
         del folder.working[work.n]
+
+    apply_file_owners.looked(tree, outcome.fresh, (work.n for work in outcome.works))
 
     for path in look.gone:
         folder.pending.pop(path, None)

@@ -40,7 +40,17 @@ from iact.core.language.variables import NAME, Value, media_of, text_value
 from iact.core.modules.outcome_reader import exit_status
 from iact.core.records.calls import Result
 from iact.core.records.record import Record
-from iact.core.tree import child_waits, compression, help_pages, loops, notes, origin, plan_checks, remote
+from iact.core.tree import (
+    apply_file_owners,
+    child_waits,
+    compression,
+    help_pages,
+    loops,
+    notes,
+    origin,
+    plan_checks,
+    remote,
+)
 from iact.core.tree.agent import Agent, Deliver, Pending
 from iact.core.tree.contexts import capture, code_value
 from iact.core.tree.guards import Call
@@ -610,13 +620,25 @@ def _brought_value(tree: Tree, agent: Agent, pending: Pending, record: Record, r
         error=result.status == "error",
     )
     passage = _passage(tree, agent, label, value, variable, result)
-    remarks = _made_aside(result) + _fresh(tree, pending, result)
+    remarks = _made_aside(result) + _overwrote(tree, agent) + _fresh(tree, pending, result)
     return replace(passage, after=passage.after + remarks) if remarks else passage
 
 
 def _made_aside(result: Result) -> str:
     """Say what a call of an agent that may only read changed where nothing is kept."""
     return f"\n{labels.made_aside(result.aside)}" if result.aside else ""
+
+
+def _overwrote(tree: Tree, agent: Agent) -> str:
+    """Say which files its calls changed that another agent had written, and who hears of it."""
+    rows: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for each in apply_file_owners.for_writer(tree, agent):
+        rows.setdefault(each.decides, []).append((each.path, each.of))
+
+    told = ""
+    for decides, files in rows.items():
+        told += "\n" + labels.overwrote(files, "" if decides == agent.caller else decides)
+    return told
 
 
 def _fresh(tree: Tree, pending: Pending, result: Result) -> str:

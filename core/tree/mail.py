@@ -11,6 +11,7 @@ from iact.core.gate.provenance import NOTHING, Labels
 from iact.core.language.scanner import Block
 from iact.core.language.variables import Value
 from iact.core.ports import Part
+from iact.core.tree.file_owners import Overwriting
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Incoming:
     """Names in the text that are meant as variables and are none."""
     aside: tuple[str, ...] = ()
     """Files that its author changed in a throw-away layer only."""
+    overwrote: tuple[Overwriting, ...] = ()
+    """What was changed on the way to that reply although another agent had written it."""
     file: str = ""
     """The name of an uploaded file."""
     client: int = 0

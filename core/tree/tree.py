@@ -46,6 +46,7 @@ from iact.core.tree.agent import (
     Think,
 )
 from iact.core.tree.carried_out import CarriedOut
+from iact.core.tree.file_owners import FileOwners
 from iact.core.tree.live_folder import LiveFolder, PendingChange
 from iact.core.tree.prepared_context import Foreseen, Stamp
 from iact.core.tree.roles import Role
@@ -147,6 +148,8 @@ class Tree:
         documentation of PLAN."""
         self.shared = SharedState()
         """The labels of what agents share."""
+        self.file_owners = FileOwners()
+        """Who wrote which file last."""
         self.live = LiveFolder()
         """A live directory that is seen through an overlay, and the changes that wait there."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -52,10 +54,15 @@ class KeptFiles:
         raise AssertionError("nobody asks for that here")
 
     def steps(self, store: Path, versions: Sequence[str]) -> Sequence[Sequence[PathStep]]:
-        raise AssertionError("nobody asks for that here")
+        return [
+            [*_differences(self._held[old], self._held[new])] for old, new in itertools.pairwise(versions)
+        ]
 
     def files(self, store: Path, version: str) -> Sequence[KeptFile]:
-        raise AssertionError("nobody asks for that here")
+        return [
+            KeptFile(name, "file", len(data), hashlib.sha256(data).hexdigest())
+            for name, data in self._held[version].items()
+        ]
 
     def contents(self, store: Path, files: Sequence[KeptFile]) -> Iterator[bytes]:
         raise AssertionError("nobody asks for that here")
@@ -77,3 +84,13 @@ class KeptFiles:
 
     def unpack(self, store: Path, pack: bytes) -> None:
         raise AssertionError("nobody asks for that here")
+
+
+def _differences(old: Held, new: Held) -> Iterator[PathStep]:
+    for name in sorted(old.keys() | new.keys()):
+        if name not in new:
+            yield PathStep(name, "delete")
+        elif name not in old:
+            yield PathStep(name, "add")
+        elif old[name] != new[name]:
+            yield PathStep(name, "modify")

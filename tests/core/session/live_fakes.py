@@ -27,6 +27,7 @@ from iact.core.ports import (
     ModuleHost,
     OpenLive,
     Report,
+    Versions,
 )
 from iact.core.session.runtime import Runtime
 from tests.core.session.fakes import (
@@ -271,6 +272,7 @@ def live_runtime(
     model: ScriptedModel | None = None,
     scope: str = "default",
     warm_live: Sequence[str] = (),
+    versions: Versions | None = None,
 ) -> Runtime:
     """A runtime whose sessions work with `hands`, in a directory that is copied."""
     it = world or World()
@@ -288,6 +290,7 @@ def live_runtime(
         open_modules=open_modules,
         open_live=open_live,
         warm_live=warm_live,
+        versions=versions,
     )
 
 

@@ -22,6 +22,7 @@ from iact.core.tree.apply import migrated_at
 from tests.core.session import (
     lives,
     test_effects,
+    test_file_owners,
     test_forms,
     test_hosts,
     test_moving,
@@ -120,6 +121,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
     places.append(lives.with_plans(tmp_path_factory.mktemp("plans")))
     places.append(test_hosts.everything(tmp_path_factory.mktemp("hosts")))
     places.append(test_forms.everything(tmp_path_factory.mktemp("forms")))
+    places.append(test_file_owners.shared(tmp_path_factory.mktemp("shared")))
     places.append(lives.adopted(tmp_path_factory.mktemp("adopted")))
     places.append(lives.migrated(tmp_path_factory.mktemp("migrated"), PLACE / "1.1" / "tree"))
     return [(read_journal(place).records, partial(read_blob, place)) for place in places]

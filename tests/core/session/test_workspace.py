@@ -15,7 +15,7 @@ from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session.fork import STORE
 from iact.core.session.replay import replay
-from iact.core.session.workspace import Workspace, find_version, restore_at_rest
+from iact.core.session.workspace import NO_VERSION, Workspace, find_version, restore_at_rest
 from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import runtime
 from tests.records import least, raw_record
@@ -132,6 +132,6 @@ def test_a_directory_of_the_users_is_left_alone(tmp_path: Path) -> None:
 
 def test_without_versions_nothing_is_kept_and_nothing_restored(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, tmp_path, None)
-    assert asyncio.run(workspace.keep()) == ""
+    assert asyncio.run(workspace.keep()) == NO_VERSION
     with pytest.raises(WorkspaceError, match="No versions of this workspace are kept"):
         asyncio.run(workspace.restore("0" * 40))

@@ -449,6 +449,7 @@
  * @property {number} [unchanged] The last record before a check of the overlay that found nothing new.
  * @property {boolean} [fresh] Whether another instance of its module had served its agent before, and this one was started since. What that one held is gone.
  * @property {(string)[]} [aside] For an agent that may only read: paths that the call changed in the agent's throw-away layer. More than are named to the agent are not kept.
+ * @property {(string)[]} [changed] Where several agents share the files: the first 200 paths by which `version` differs from the version before, without what tools keep beside the work.
  * @property {"ok"|"error"|"incomplete"|"cancelled"|"skipped"|"interrupted"|"forked"} status How it ended.
  * @property {string} [kind_of] For REMEMBER: the kind of memory.
  * @property {string} [supersedes] For REMEMBER: the memory that it replaces.
