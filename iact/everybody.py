@@ -8,18 +8,16 @@ asks for.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 
+from iact.catalogue import catalogue_of
 from iact.core.errors import IactError, ModuleLost, UsageError
 from iact.core.ports import ModuleSource, Report
-from iact.core.session.catalogue import KnownModule, ModuleCatalogue
+from iact.core.session.known_modules import KnownModule
 from iact.core.session.policy import policy_text, write_policy
-from iact.sandbox import open_host
 from iact.sandbox.secrets import Secrets
-from iact.settings import Settings
+from iact.settings import Settings, make_data_directory
 from iact.shared_users import settings_of_all
-from iact.wiring import make_data_directory
 
 
 def settings_of_everybody(settings: Settings) -> Settings:
@@ -33,23 +31,6 @@ def settings_of_everybody(settings: Settings) -> Settings:
             "This installation has only one user, so nothing is set for all users. Leave out --everybody."
         )
     return settings_of_all(settings)
-
-
-@asynccontextmanager
-async def catalogue_of(settings: Settings) -> AsyncIterator[ModuleCatalogue]:
-    """Open the catalogue of a data directory.
-
-    Raises:
-        SandboxUnavailable: the sandbox that the settings demand doesn't work here.
-    """
-    make_data_directory(settings)
-    host = await open_host(
-        settings.data, backend=settings.sandbox, runtime=settings.runtime, kubernetes=settings.kubernetes
-    )
-    try:
-        yield ModuleCatalogue.of(host, settings.data)
-    finally:
-        await host.close()
 
 
 async def _nobody() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from iact.address import Address
@@ -50,6 +49,9 @@ def checked(url: str, token: str) -> Login:
         UsageError: the address is invalid, or the token would cross a network unencrypted.
         IactError: the server can't be reached, or refuses.
     """
+    # Every command about a session reads the file, and only this one asks.
+    import httpx
+
     parts = httpx.URL(url.rstrip("/"))
     if parts.scheme not in ("http", "https") or not parts.host:
         raise UsageError(f"{url!r} is not the address of a server. Write it like https://iact.example.org")

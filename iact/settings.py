@@ -644,3 +644,15 @@ def _sentence(error: ValidationError) -> str:
     if not field or first["type"] == "value_error":
         return f"The settings are invalid: {first['msg'].removeprefix('Value error, ')}."
     return f"The setting {where} can't be {first.get('input')!r}: {first['msg']}."
+
+
+def make_data_directory(settings: Settings) -> None:
+    """Create the data directory if it does not exist.
+
+    Raises:
+        UsageError: it can't be created.
+    """
+    try:
+        settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise UsageError(f"The data directory {settings.data} can't be created: {error.strerror}.") from error

@@ -31,7 +31,7 @@ from iact.sandbox import open_host
 from iact.sandbox.live import collect, layers_in, open_live
 from iact.sandbox.secrets import Secrets
 from iact.sandbox.workspace.versions import GitVersions, available
-from iact.settings import ModelSettings, Settings
+from iact.settings import ModelSettings, Settings, make_data_directory
 from iact.tracing import tracing
 
 
@@ -160,18 +160,6 @@ def target_of(url: str) -> str:
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.hostname}{port}"
-
-
-def make_data_directory(settings: Settings) -> None:
-    """Create the data directory if it does not exist.
-
-    Raises:
-        UsageError: it can't be created.
-    """
-    try:
-        settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise UsageError(f"The data directory {settings.data} can't be created: {error.strerror}.") from error
 
 
 def retention_of(settings: Settings) -> Retention:

@@ -31,7 +31,6 @@ from iact.core.ports import JSON, Medium, Memory, ModuleSource
 from iact.core.records.control import InjectMode, MemorySwitch
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.catalogue import KnownModule
 from iact.core.session.deletion import DeletionOutcome
 from iact.core.session.distilling import DistilOutcome
 from iact.core.session.effects import SeenChanges, SettledChanges
@@ -39,6 +38,7 @@ from iact.core.session.events import Event
 from iact.core.session.figures import Figures, Workload
 from iact.core.session.hosts import HostRow
 from iact.core.session.index import SearchHit
+from iact.core.session.known_modules import KnownModule
 from iact.core.session.models import Tried
 from iact.core.session.review import PendingRow
 from iact.core.session.status import SessionState, SessionStatus

@@ -17,8 +17,8 @@ from typing import Final
 
 from iact.core import whole_file
 from iact.core.errors import JournalError
-from iact.core.gate.clearance import HttpClearance
 from iact.core.gate.hosts import host_rule, rules_of
+from iact.core.gate.http_clearance import HttpClearance
 from iact.core.gate.policy_file import DEFAULT, Policies
 from iact.core.journal.documents import Cipher, SharedDocuments
 from iact.core.journal.seal import KEY as KEY

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iact.core.errors import Changed
 from iact.core.ports import JSON
-from iact.core.records.record import Record
-from iact.core.tree.live_folder import PendingChange
+
+if TYPE_CHECKING:
+    from iact.core.records.record import Record
+    from iact.core.tree.live_folder import PendingChange
 
 SHORTEST: Final = 16
 """How many digits of a digest must be given at least: fewer could be found again by trying."""

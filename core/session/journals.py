@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.errors import BlobLost, JournalCorrupt, JournalError
-from iact.core.journal.file import FILE, open_journal, read_blob, read_journal
+from iact.core.journal.file import FILE, last_number, open_journal, read_blob, read_journal
 from iact.core.journal.reader import Reader
 from iact.core.records.record import Record, blobs_of
 from iact.core.records.session import Close
@@ -44,6 +44,15 @@ def read_records(path: Path) -> list[Record]:
         JournalError: it can't be read, or is damaged.
     """
     return read_journal(path).records
+
+
+def last_record(path: Path) -> int:
+    """The number of the last record of the session in a directory, read only from the end of its journal; 0 if that
+    can't be read."""
+    try:
+        return last_number(path / JOURNAL)
+    except (OSError, ValueError):
+        return 0
 
 
 def read_bytes(path: Path) -> bytes:

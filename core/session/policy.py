@@ -8,7 +8,7 @@ from iact.core import whole_file
 from iact.core.errors import UsageError
 from iact.core.gate.policy_file import DEFAULT, FILE, Policies
 from iact.core.plan.modes.profile_rules import fault_of
-from iact.core.tree.plan_checks import domain_rules
+from iact.core.tree.plan_domain_rules import domain_rules
 
 
 def read_policies(data: Path) -> Policies:

@@ -53,7 +53,7 @@ from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.records.session import Close, Migrate, Open
 from iact.core.session.adopt import Terms
-from iact.core.session.catalogue import KnownModule, ModuleCatalogue
+from iact.core.session.catalogue import ModuleCatalogue
 from iact.core.session.clock import SystemClock
 from iact.core.session.deletion import Deletion, DeletionOutcome, OpenMemory, Retention, lent
 from iact.core.session.distilling import DistilOutcome
@@ -63,6 +63,7 @@ from iact.core.session.files import open_files
 from iact.core.session.fork import new_session
 from iact.core.session.garbage_collection import collector_paused
 from iact.core.session.index import TextHits
+from iact.core.session.known_modules import KnownModule
 from iact.core.session.listing import EMPTY, SessionInfo, ToldRow
 from iact.core.session.live import Live
 from iact.core.session.models import chosen

@@ -25,7 +25,7 @@ from iact.core.errors import (
     UsageError,
 )
 from iact.core.journal.ends import sealed_end
-from iact.core.journal.file import FILE, Contents, Journal, last_number, read_blob, read_journal
+from iact.core.journal.file import FILE, Contents, Journal, read_blob, read_journal
 from iact.core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
 from iact.core.journal.stores import JournalStore, LocalJournals
 from iact.core.ports import Clock, NewStatement, OpenLive, Versions
@@ -43,6 +43,7 @@ from iact.core.session.effects import SessionEffects
 from iact.core.session.file_browser import FileBrowser
 from iact.core.session.fork import STORE, MadeFork, fork, new_session
 from iact.core.session.index import Index, SearchHit, TextHits
+from iact.core.session.journals import last_record
 from iact.core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed, stamps
 from iact.core.session.replay import Replay, replay
 from iact.core.session.review import PendingRow, rows
@@ -234,10 +235,7 @@ class SessionStore:
 
     def last_record(self, session_id: str) -> int:
         """The number of a session's last record, read only from the end of its journal; 0 if that can't be read."""
-        try:
-            return last_number(self.folder / session_id / FILE)
-        except (OSError, ValueError):
-            return 0
+        return last_record(self.folder / session_id)
 
     def statements(self, only: str | None = None) -> Iterator[NewStatement]:
         """The statements that every session brought, or only the session `only`. Unreadable ones are left out and

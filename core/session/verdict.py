@@ -19,7 +19,7 @@ from iact.core.gate.level import level
 from iact.core.gate.policy_file import Policies
 from iact.core.gate.provenance import USER, Provenance
 from iact.core.ports import JSON
-from iact.core.session.catalogue import KnownModule
+from iact.core.session.known_modules import KnownModule
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,9 @@ from iact.core.tree.mail import Incoming
 from iact.core.tree.mismatch import mismatch
 from iact.core.tree.plan_answer import answer_of
 from iact.core.tree.plan_briefing import brief, window_of
-from iact.core.tree.plan_checks import Functions, copied_in, domain_rules, judge_in
+from iact.core.tree.plan_checks import copied_in, judge_in
+from iact.core.tree.plan_domain_rules import domain_rules
+from iact.core.tree.plan_functions import Functions
 from iact.core.tree.plan_report import diagnosis_of, ending_from, ending_of, reply_of, report
 from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, StepOutcome, seconds, variable_of
 from iact.core.tree.plan_steps import acceptance, asks_acceptance, fire

@@ -29,7 +29,7 @@ from iact.core.ports import JSON
 from iact.core.records.parts import SeenFile, SeenFiles
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
-from iact.core.tree.plan_checks import Functions
+from iact.core.tree.plan_functions import Functions
 from iact.core.tree.plan_run import PlanRun, variable_of
 from iact.core.tree.tree import Tree
 

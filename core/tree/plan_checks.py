@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from iact.core.context.signature import line
 from iact.core.errors import UsageError
 from iact.core.gate.impact import RUNS_ON
 from iact.core.gate.judge import judge_call
-from iact.core.gate.policy import Policy
-from iact.core.gate.writes import paths_written
 from iact.core.language.actions import PLAN, ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, split
 from iact.core.plan.forms import goal_text, read_form, read_plan
-from iact.core.plan.model import PlanError, PlanGraph, make_plan
-from iact.core.plan.modes.auto import choose_for
-from iact.core.plan.modes.profile_rules import DomainRule
+from iact.core.plan.model import PlanError, make_plan
+from iact.core.plan.modes.auto import way_of
 from iact.core.plan.modes.registry import make_mode
-from iact.core.plan.protocol import FunctionInfo
 from iact.core.plan.validate import check
 from iact.core.ports import JSON
 from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.plan_functions import Functions
 from iact.core.tree.tree import Tree
 
 DEFAULT_MODE: Final = "static"
 
-
 _STEPS: Final = re.compile(r"^steps[ \t]*:", re.MULTILINE)
-
-Judge = Callable[[ActionSpec, Mapping[str, JSON]], float]
-"""Rates the impact of a call of a function with these arguments."""
-IsCopied = Callable[[ActionSpec, Mapping[str, JSON]], bool]
-"""Whether everything that a call writes is in the workspace."""
 
 
 def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> float:
@@ -44,21 +33,6 @@ def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> flo
     believed = tree.believed(spec)
     judged = judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=tree.policy)
     return judged.level
-
-
-def domain_rules(policy: Policy) -> tuple[DomainRule, ...]:
-    """The rules of a policy for profiled plans, in an order that depends on them alone."""
-    return tuple(
-        DomainRule(
-            rule.function,
-            rule.error,
-            rule.when,
-            {name: json.loads(value) for name, value in rule.set},
-            rule.skip,
-            dict(rule.auto),
-        )
-        for rule in sorted(policy.plans)
-    )
 
 
 def copied_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> bool:
@@ -88,82 +62,10 @@ def copied_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> bo
     return not function.states or manifest.states[0].name in function.states
 
 
-class Functions:
-    """The functions of a registry, as the plan engine looks them up."""
-
-    def __init__(
-        self,
-        registry: Registry,
-        rated: Collection[str] = (),
-        judge: Judge | None = None,
-        copied: IsCopied | None = None,
-    ) -> None:
-        """`rated`: functions whose calls have their own rate; the others have their module's, if any.
-
-        `judge`: rates the impact of a call here; None: the function's declared impact counts. `copied`: whether a call
-        can be made in a copy of the workspace; None: no call can.
-        """
-        self._registry = registry
-        self._rated = rated
-        self._judge = judge
-        self._copied = copied
-
-    def find(self, name: str) -> FunctionInfo | None:
-        """Return a function by its name or alias; actions of the core are not included."""
-        spec = self._registry.find(name)
-        if not isinstance(spec, ActionSpec) or spec.core:
-            return None
-        return _info(spec, self._rated)
-
-    def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
-        """Return a function as one call uses it, with the call's impact and the files that the gate knows it writes."""
-        spec = self._registry.find(name)
-        if not isinstance(spec, ActionSpec) or spec.core:
-            return None
-
-        impact: float = spec.impact
-        if self._judge is not None:
-            impact = self._judge(spec, arguments)
-        files = paths_written(spec.name, arguments) if impact > 0 else ()
-        only_writes = 0 < impact < 2
-        return replace(
-            _info(spec, self._rated),
-            impact=impact,
-            idempotent=spec.idempotent or impact == 0,
-            writes=tuple(f"file:{path}" for path in files),
-            copies=only_writes and self._copied is not None and self._copied(spec, arguments),
-        )
-
-    def all(self) -> Sequence[FunctionInfo]:
-        """Return every function, by name."""
-        return [_info(spec, self._rated) for spec in self._registry.functions()]
-
-
-def _info(spec: ActionSpec, rated: Collection[str]) -> FunctionInfo:
-    return FunctionInfo(
-        spec.name,
-        spec.summary,
-        schema=spec.parameters,
-        impact=spec.impact,
-        idempotent=spec.idempotent or spec.impact == 0,
-        body=spec.body or "",
-        endpoint=spec.name if spec.name in rated else spec.module or "",
-        signature=line(spec),
-        returns="JSON" if "json" in spec.returns else spec.returns,
-    )
-
-
 def patterns_of(scope: str) -> list[str]:
     """Return the patterns of a `scope` argument: names with commas or blanks between them, or a list in JSON."""
     names = (name.strip("[]\"'") for name in scope.replace(",", " ").split())
     return [name for name in names if name]
-
-
-def way_of(mode: str, plan: PlanGraph) -> tuple[str, str]:
-    """The mode that a plan runs in, and the reason if `auto` chose it."""
-    if mode == "auto":
-        return choose_for(plan.nodes.values())
-    return mode, ""
 
 
 _OF_PLAN: Final = re.compile(r"(?:^|\s)(?:mode|from)=")

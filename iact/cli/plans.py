@@ -84,9 +84,9 @@ def run(
 @options.as_json
 def check(settings: Settings, *, file: str, mode: PlanWay, as_json: bool) -> int:
     """Check whether a plan can run, and print what is wrong if it can't."""
-    from iact.commands import plans
+    from iact.commands import plan_files
 
-    return plans.check(settings, file, mode=mode, as_json=as_json)
+    return plan_files.check(settings, file, mode=mode, as_json=as_json)
 
 
 @plan.command()
@@ -97,9 +97,9 @@ def graph(settings: Settings, *, file: str, as_json: bool) -> int:
 
     FILE is a plan, a journal, or the id of a session.
     """
-    from iact.commands import plans
+    from iact.commands import plan_files
 
-    return plans.graph(settings, file, as_json=as_json)
+    return plan_files.graph(settings, file, as_json=as_json)
 
 
 @plan.command()
@@ -109,9 +109,9 @@ def graph(settings: Settings, *, file: str, as_json: bool) -> int:
 @options.as_json
 def explain(settings: Settings, *, file: str, mode: PlanWay, intent: str, as_json: bool) -> int:
     """Show what would run, in which order, and what could stop it."""
-    from iact.commands import plans
+    from iact.commands import plan_files
 
-    return plans.explain(settings, file, mode=mode, intent=intent, as_json=as_json)
+    return plan_files.explain(settings, file, mode=mode, intent=intent, as_json=as_json)
 
 
 @plan.command()
@@ -119,9 +119,9 @@ def explain(settings: Settings, *, file: str, mode: PlanWay, intent: str, as_jso
 @options.as_json
 def templates(settings: Settings, *, name: str | None, as_json: bool) -> int:
     """List your saved plans, or describe the one called NAME: its goal, and its parameters."""
-    from iact.commands import plans
+    from iact.commands import saved_plans
 
-    return plans.templates(settings, name, as_json=as_json)
+    return saved_plans.templates(settings, name, as_json=as_json)
 
 
 @plan.command()
@@ -145,9 +145,9 @@ def start(settings: Settings, *, session: str, agent: str, digest: str, as_json:
 @options.as_json
 def show(settings: Settings, *, session: str, agent: str, as_json: bool) -> int:
     """Print a plan of a session as YAML, in the format that `iact plan edit` takes."""
-    from iact.commands import plans
+    from iact.commands import saved_plans
 
-    return plans.show(settings, session, agent, as_json=as_json)
+    return saved_plans.show(settings, session, agent, as_json=as_json)
 
 
 @plan.command()
@@ -160,9 +160,9 @@ def edit(settings: Settings, *, session: str, agent: str, file: str, as_json: bo
 
     FILE contains the whole plan; - reads it from standard input.
     """
-    from iact.commands import plans, remote
+    from iact.commands import plan_files, remote
 
-    frame: remote.Frame = {"type": "plan.edit", "path": agent, "text": plans.text_of(file)}
+    frame: remote.Frame = {"type": "plan.edit", "path": agent, "text": plan_files.text_of(file)}
     return remote.control(settings, session, frame, as_json=as_json)
 
 
@@ -198,6 +198,6 @@ def save(
 
     Without --parameter, the values that could be left open are listed.
     """
-    from iact.commands import plans
+    from iact.commands import saved_plans
 
-    return plans.save(settings, session, agent, name, parameters, as_json=as_json)
+    return saved_plans.save(settings, session, agent, name, parameters, as_json=as_json)

@@ -14,14 +14,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from iact import signals
+from iact.catalogue import catalogue_of, known_modules, tell
 from iact.commands import audit, remote
 from iact.commands.agreement import agreed
 from iact.core.characters import escaped
 from iact.core.errors import IactError, ModuleLost, UsageError
-from iact.core.session.catalogue import KnownModule, ModuleRow
+from iact.core.session.known_modules import KnownModule, ModuleRow
 from iact.core.session.source import names_image, source_of
 from iact.doctor import checks
-from iact.everybody import Everybody, catalogue_of, settings_of_everybody
+from iact.everybody import Everybody, settings_of_everybody
 from iact.settings import Settings
 
 
@@ -35,16 +36,6 @@ def list_modules(settings: Settings, *, everybody: bool, as_json: bool) -> int:
         print(f"{one.entry.name}  {one.entry.digest[:12]}  {one.entry.origin}  {one.entry.summary}")
         print(_functions(one), end="")
     return 0
-
-
-async def known_modules(settings: Settings) -> Sequence[KnownModule]:
-    """All modules with what they declare. Modules that have never run here are started once."""
-    async with catalogue_of(settings) as catalogue:
-        return await catalogue.described(_tell)
-
-
-def _tell(line: str) -> None:
-    print(f"iact: {line}", file=sys.stderr, flush=True)
 
 
 def _functions(one: KnownModule) -> str:
@@ -79,17 +70,17 @@ def add_module(settings: Settings, source: str, *, everybody: bool, as_json: boo
     elif isinstance(fields, dict):
         print(f"{fields['name']}  {str(fields['digest'])[:12]}")
         how = " --everybody" if everybody else ""
-        _tell(f"Its functions are not approved yet. To see them: iact module describe {fields['name']}{how}")
+        tell(f"Its functions are not approved yet. To see them: iact module describe {fields['name']}{how}")
     return 0
 
 
 async def _add(settings: Settings, place: str, *, everybody: bool) -> ModuleRow:
     source = await asyncio.to_thread(source_of, place)
     if everybody:
-        return (await Everybody(settings).add_module(source, _tell)).to_json()
+        return (await Everybody(settings).add_module(source, tell)).to_json()
     async with catalogue_of(settings) as catalogue:
         try:
-            return (await catalogue.add(source, _tell)).to_json()
+            return (await catalogue.add(source, tell)).to_json()
         except ModuleLost as error:
             raise IactError(f"{error}\n{error.log}".rstrip()) from error
 
@@ -143,7 +134,7 @@ class ShownModule:
 async def _shown(settings: Settings, name: str, *, everybody: bool) -> ShownModule:
     place = settings_of_everybody(settings) if everybody else settings
     async with catalogue_of(place) as catalogue:
-        listed = await catalogue.described(_tell)
+        listed = await catalogue.described(tell)
         if everybody:
             listed = [module for module in listed if module.entry.origin != "shipped"]
         found = {module.entry.name: module for module in listed}

@@ -22,13 +22,13 @@ from iact.core.errors import IactError, UsageError
 from iact.core.session.assembly import KEY, RuntimeOptions, read_key
 from iact.member_tls import member_tls
 from iact.settings import FILE as CONFIGURATION
-from iact.settings import Settings
+from iact.settings import Settings, make_data_directory
 from iact.shared_files import fetch, follow
 from iact.shared_users import check_accounts, holds, settings_of_all, share_key, stores_of
 from iact.surroundings import ServerSurroundings
 from iact.user_folders import NODES
 from iact.web.server import DoorOptions, PeopleOptions, WebServer
-from iact.wiring import make_data_directory, models_of, open_runtime, open_store, shared_of
+from iact.wiring import models_of, open_runtime, open_store, shared_of
 
 if TYPE_CHECKING:
     from iact.cluster.control import ControlClient

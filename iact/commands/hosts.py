@@ -14,8 +14,7 @@ from iact.core.errors import UsageError
 from iact.core.session.hosts import keep_hosts, kept_hosts
 from iact.core.session.policy import read_policies
 from iact.sandbox.catalogue import Catalogue
-from iact.settings import Settings
-from iact.wiring import make_data_directory
+from iact.settings import Settings, make_data_directory
 
 Row = dict[str, str]
 

@@ -11,8 +11,7 @@ from iact.sandbox import build
 from iact.sandbox.docker.registry import push_images
 from iact.sandbox.images import workshop
 from iact.sandbox.images.workshop import PROFILES, Profile
-from iact.settings import Settings
-from iact.wiring import make_data_directory
+from iact.settings import Settings, make_data_directory
 
 _ANSWERS: Final[dict[str, tuple[Profile, ...]]] = {
     "": (),

@@ -16,9 +16,9 @@ from iact.commands.standard_streams import connected
 from iact.core.errors import UsageError
 from iact.core.session.policy import read_policies
 from iact.face_server import ServerVisitors
-from iact.settings import Settings
+from iact.settings import Settings, make_data_directory
 from iact.signals import ENDING, run
-from iact.wiring import make_data_directory, open_runtime
+from iact.wiring import open_runtime
 
 KEY: Final = "mcp.key"
 """The file in the data directory with the key that HTTP clients send. It is kept, because clients have it configured."""

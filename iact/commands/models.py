@@ -38,9 +38,9 @@ from iact.models.download import FetchProgress, HubDownload, digest_of, fetch, f
 from iact.models.presets import preset
 from iact.models.weights import KNOWN, ChosenFile, ModelFile, OwnFile, cache_folder, partial_path
 from iact.sandbox.secrets import Secrets
-from iact.settings import Settings
+from iact.settings import Settings, make_data_directory
 from iact.web.ports import RoleChoice
-from iact.wiring import endpoint_of, make_data_directory, role_of
+from iact.wiring import endpoint_of, role_of
 
 _Result = TypeVar("_Result")
 

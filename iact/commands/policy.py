@@ -12,8 +12,7 @@ from iact.core.characters import escaped
 from iact.core.errors import UsageError
 from iact.core.session import consent
 from iact.core.session.policy import check_policy, policy_text, write_policy
-from iact.settings import Settings
-from iact.wiring import make_data_directory
+from iact.settings import Settings, make_data_directory
 
 
 def show(settings: Settings) -> int:

@@ -23,8 +23,8 @@ from iact import address, login
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.control import Reword
-from iact.core.session.journals import read_records
-from iact.core.session.store import SessionStore
+from iact.core.records.record import Record
+from iact.core.session.journals import last_record, read_records
 from iact.member_tls import member_tls
 from iact.settings import Settings
 from iact.web.limits import MAX_MESSAGE
@@ -84,12 +84,20 @@ def queued(settings: Settings, session: str, agent: str, *, as_json: bool) -> in
 
 def _texts(settings: Settings, session: str, numbers: Sequence[JSON]) -> dict[int, str]:
     """The texts of the messages at some records, as last edited."""
-    records = read_records(SessionStore(settings.data).path_of(session))
+    records = _records(settings, session)
     texts = {n: records[n - 1].body for n in numbers if isinstance(n, int) and 0 < n <= len(records)}
     for record in records:
         if isinstance(record.content, Reword) and record.content.of in texts:
             texts[record.content.of] = record.body
     return texts
+
+
+def _records(settings: Settings, session: str) -> list[Record]:
+    """The records of a session of this data directory."""
+    # Most commands read none, and this loads all rules of a session.
+    from iact.core.session.store import SessionStore
+
+    return read_records(SessionStore(settings.data).path_of(session))
 
 
 def ask_session(settings: Settings, session: str, message: Frame) -> Frame:
@@ -315,7 +323,7 @@ def _connected(settings: Settings, session: str, answer: WaitedAnswer) -> Iterat
         there = address.find_run(settings.data, session) or address.find(settings.data)
     with _socket(there, _tls(settings, there)) as socket:
         wire = Wire(socket)
-        since = SessionStore(settings.data).last_record(session) if logged_in is None else 0
+        since = last_record(settings.data / "sessions" / session) if logged_in is None else 0
         wire.ask({"type": "hello", "session": session, "since": since}, answer.take)
         yield wire, answer
 
@@ -359,4 +367,4 @@ def _whole(settings: Settings, session: str, reply: WaitedReply) -> str:
     """The complete text of a reply. The server sends only the beginning of very long ones."""
     if reply.whole or login.read(settings.data) is not None:
         return reply.body
-    return read_records(SessionStore(settings.data).path_of(session))[reply.n - 1].body
+    return _records(settings, session)[reply.n - 1].body

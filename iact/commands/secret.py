@@ -18,9 +18,8 @@ from iact.core.errors import UsageError
 from iact.everybody import settings_of_everybody
 from iact.own_secrets import OwnSecrets
 from iact.sandbox.secrets import Secrets
-from iact.settings import Settings
+from iact.settings import Settings, make_data_directory
 from iact.web.own_secrets import about_secret
-from iact.wiring import make_data_directory
 
 
 def store(settings: Settings, name: str, *, everybody: bool, lent: bool) -> int:

@@ -16,12 +16,12 @@ from iact.core.session.models import Models
 from iact.core.session.policy import read_policies
 from iact.face_server import ServerVisitors, serving
 from iact.models.board import Board
-from iact.settings import Settings
+from iact.settings import Settings, make_data_directory
 from iact.shared_files import follow
 from iact.shared_users import settings_of_all, share_key, stores_of
 from iact.surroundings import ServerSurroundings
 from iact.web.server import PeopleOptions, WebServer
-from iact.wiring import make_data_directory, models_of, open_runtime
+from iact.wiring import models_of, open_runtime
 
 
 def serve(

@@ -149,7 +149,7 @@ def take_in(settings: Settings, source: str, *, as_json: bool) -> int:
         UsageError: it contains no session, or one that exists here already.
         JournalError: its journal can't be read, or it can't be stored.
     """
-    from iact.wiring import make_data_directory
+    from iact.settings import make_data_directory
 
     make_data_directory(settings)
     from iact.wiring import open_store
@@ -230,7 +230,8 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
         JournalError: the session can't be read, or the new one can't be stored.
     """
     from iact.core.session.adopt import Terms
-    from iact.wiring import make_data_directory, models_of, open_store, options_of
+    from iact.settings import make_data_directory
+    from iact.wiring import models_of, open_store, options_of
 
     path = find(settings, source)
     make_data_directory(settings)

@@ -8,9 +8,10 @@ import tempfile
 from pathlib import Path
 
 from iact import signals
+from iact.catalogue import known_modules
 from iact.commands import catalogue
 from iact.core.errors import UsageError
-from iact.core.session.catalogue import KnownModule
+from iact.core.session.known_modules import KnownModule
 from iact.core.session.skill import Skill, is_skill, read_files, read_skill
 from iact.settings import Settings
 
@@ -47,7 +48,7 @@ def check(folder: str) -> int:
 
 def list_skills(settings: Settings, *, as_json: bool) -> int:
     """Print the skills of the catalogue."""
-    found = [one for one in signals.run(catalogue.known_modules(settings)) if _is_skill(one)]
+    found = [one for one in signals.run(known_modules(settings)) if _is_skill(one)]
     if as_json:
         print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
         return 0

@@ -20,7 +20,6 @@ from iact.core.records.control import InjectMode, MemorySwitch
 from iact.core.records.kinds import BY_NAME
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.catalogue import KnownModule
 from iact.core.session.consent import change_digest
 from iact.core.session.deletion import DeletionOutcome
 from iact.core.session.distilling import DistilOutcome
@@ -29,6 +28,7 @@ from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended, 
 from iact.core.session.figures import Figures, Workload
 from iact.core.session.hosts import HostRow
 from iact.core.session.index import SearchHit
+from iact.core.session.known_modules import KnownModule
 from iact.core.session.models import Tried
 from iact.core.session.review import PendingRow, rows
 from iact.core.session.status import SessionState, SessionStatus

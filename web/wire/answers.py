@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 from iact.accounts import rights
 from iact.core.ports import JSON, ChangeKind, FileType, Medium, MemoryDetails, MemoryRow
 from iact.core.records.ways import Way
-from iact.core.session.catalogue import ModuleDescription, ModuleRow
 from iact.core.session.hosts import HostRow
+from iact.core.session.known_modules import ModuleDescription, ModuleRow
 from iact.core.session.review import PendingRow
 from iact.core.session.status import SessionState
 

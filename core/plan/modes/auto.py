@@ -20,7 +20,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from iact.core.plan import questions
-from iact.core.plan.model import PlanNode
+from iact.core.plan.model import PlanGraph, PlanNode
 from iact.core.plan.prompt import Item, QuestionPart, build, text_part
 from iact.core.plan.questions import PlanSituation
 from iact.core.records.ways import PlanMode, Way
@@ -213,3 +213,10 @@ def choose_for(nodes: Collection[PlanNode]) -> tuple[PlanMode, str]:
         "static",
         "All steps are written, and none builds on what an agent finds: nothing needs to be judged.",
     )
+
+
+def way_of(mode: str, plan: PlanGraph) -> tuple[str, str]:
+    """The mode that a plan runs in, and the reason if `auto` chose it."""
+    if mode == "auto":
+        return choose_for(plan.nodes.values())
+    return mode, ""

@@ -12,13 +12,12 @@ import pytest
 
 from iact.core.gate.clearance import (
     ClearanceRequest,
-    HttpClearance,
     Remembered,
     RememberedCall,
     RememberedRule,
-    read_answer,
 )
 from iact.core.gate.gate import Answer, CallRequest, Question
+from iact.core.gate.http_clearance import HttpClearance, read_answer
 
 REQUEST = ClearanceRequest(
     Question(CallRequest("/a", "mail.send", "digest"), 2, "clearance", "why"), {"to": "bob"}, "ann", "s1", {}

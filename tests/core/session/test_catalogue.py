@@ -14,7 +14,8 @@ from iact.core.errors import ModuleFault, UsageError
 from iact.core.modules.approval import Approvals
 from iact.core.modules.manifest import Manifest
 from iact.core.ports import CatalogueEntry, Origin
-from iact.core.session.catalogue import approve, describe_once, known
+from iact.core.session.catalogue import describe_once
+from iact.core.session.known_modules import approve, known
 from tests.core.modules.local_host import LocalHost
 
 MANIFEST = Manifest.model_validate(
