@@ -35,7 +35,7 @@ from iact.web.follower import Cursor
 from iact.web.history import RecordHistory
 from iact.web.ports import PeopleRegister, Product, Runtime, Session, SharedSetup, Tenant
 from iact.web.safe_text import exact
-from iact.web.said_once import SaidOnce
+from iact.web.said_once import AnsweredMessages
 from iact.web.stored_session import StoredSession
 from iact.web.wire import answers, news, requests
 
@@ -144,12 +144,12 @@ class Client(Protocol):
     def who(self) -> Principal: ...
 
     @property
-    def said(self) -> SaidOnce[answers.InSession]:
+    def said(self) -> AnsweredMessages[answers.InSession]:
         """The last messages of all clients, and `injected` likewise."""
         ...
 
     @property
-    def injected(self) -> SaidOnce[answers.Recorded]: ...
+    def injected(self) -> AnsweredMessages[answers.Recorded]: ...
 
     async def audit(self, kind: AuditKind, **about: str) -> None:
         """Record in the audit what this user did outside of sessions. Does nothing on a server with one user."""

@@ -59,7 +59,7 @@ from iact.web.records import Fields
 from iact.web.render_cache import RenderCache, html_of
 from iact.web.render_tasks import blob_text
 from iact.web.safe_text import visible, without_escapes
-from iact.web.said_once import SaidOnce
+from iact.web.said_once import AnsweredMessages
 from iact.web.sessions import standing_fields
 from iact.web.shared_view import SharedHistory, SharedView
 from iact.web.stored_session import StoredSession, StoredSessions
@@ -107,8 +107,8 @@ class Shared:
     stored: StoredSessions = field(default_factory=StoredSessions)
     uploads: Uploads = field(default_factory=Uploads)
     downloads: Downloads = field(default_factory=Downloads)
-    said: SaidOnce[answers.InSession] = field(default_factory=SaidOnce)
-    injected: SaidOnce[answers.Recorded] = field(default_factory=SaidOnce)
+    said: AnsweredMessages[answers.InSession] = field(default_factory=AnsweredMessages)
+    injected: AnsweredMessages[answers.Recorded] = field(default_factory=AnsweredMessages)
     """What clients may send again, because the line lost the answer."""
     tenants: Tenants | None = None
     people: People | None = None
@@ -470,12 +470,12 @@ class Connection:
         await self._begin(session_id, cursor, opened, known=known, readonly=False)
 
     @property
-    def said(self) -> SaidOnce[answers.InSession]:
+    def said(self) -> AnsweredMessages[answers.InSession]:
         """The last messages of all clients, and `injected` likewise."""
         return self._shared.said
 
     @property
-    def injected(self) -> SaidOnce[answers.Recorded]:
+    def injected(self) -> AnsweredMessages[answers.Recorded]:
         """The last messages to agents."""
         return self._shared.injected
 

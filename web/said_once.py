@@ -19,7 +19,7 @@ class _Message(Generic[Given]):
     carrying_out: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class SaidOnce(Generic[Given]):
+class AnsweredMessages(Generic[Given]):
     """The answers to the last messages, by user and by what the client calls the message."""
 
     def __init__(self) -> None:
