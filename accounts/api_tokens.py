@@ -11,7 +11,7 @@ from iact.accounts.audit import AuditLog
 from iact.accounts.database import Database
 from iact.accounts.digests import digest, mint, mint_id
 from iact.accounts.people import Actor, ApiToken, Shown, User
-from iact.accounts.rights import SCOPES, Scope
+from iact.accounts.rights import SCOPES, Scope, Words
 from iact.accounts.schema import api_tokens
 from iact.core.errors import UsageError
 
@@ -19,6 +19,9 @@ PREFIX: Final = "iact_"
 """The prefix by which people, and secret scanners, recognise a token."""
 
 LONGEST_DAYS: Final = 366.0
+_AGREEING: Final = frozenset[Scope]({"clear", "admin"})
+"""The scopes with which a token says yes in its user's name."""
+
 _DAY: Final = 86400.0
 _MINUTE: Final = 60.0
 
@@ -31,8 +34,17 @@ class ApiTokens:
         self._audit = audit
         self._clock = clock
 
-    def create(self, user: User, name: str, scopes: Iterable[Scope], *, days: float, by: Actor) -> Shown:
-        """Make a token, which is shown only this once.
+    def create(
+        self,
+        user: User,
+        name: str,
+        scopes: Iterable[Scope],
+        *,
+        days: float,
+        by: Actor,
+        words: Words = "newest",
+    ) -> Shown:
+        """Make a token, which is shown only this once. `words`: what of all that is sent with it is the user's words.
 
         Raises:
             UsageError: the name, a scope or the number of days is invalid.
@@ -42,6 +54,11 @@ class ApiTokens:
         _check(stored_name, chosen, days)
         if "admin" in chosen and user.role != "admin":
             raise UsageError("Only an administrator can create a token with the scope admin.")
+        if words == "none" and chosen & _AGREEING:
+            raise UsageError(
+                "A program that passes on what others write can agree to nothing for you: leave out the scopes clear and "
+                "admin."
+            )
 
         shown = Shown(PREFIX + mint(), mint_id())
         now = self._clock()
@@ -58,6 +75,7 @@ class ApiTokens:
                 "scopes": sorted(chosen),
                 "created": now,
                 "ends": now + days * _DAY,
+                "words": words,
             }
             connection.execute(insert(api_tokens).values(**row))
 
@@ -148,4 +166,5 @@ def _token(row: Row[tuple[object, ...]]) -> ApiToken:
         ends=row.ends,
         used=row.used,
         revoked=row.revoked,
+        words=row.words or "newest",
     )

@@ -206,7 +206,12 @@ class Authentication:
 
         admin = self._is_admin(user) and "admin" in token.scopes
         return Principal(
-            user=user.id, name=user.name, admin=admin, scopes=token.scopes, key=f"token {token.id}"
+            user=user.id,
+            name=user.name,
+            admin=admin,
+            scopes=token.scopes,
+            key=f"token {token.id}",
+            words=token.words,
         )
 
     def _by_sign_in(self, request: HttpRequest) -> Principal | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from iact.accounts.rights import LinkView, Role, Scope, ServerRole
+from iact.accounts.rights import LinkView, Role, Scope, ServerRole, Words
 
 AuthenticatorName: TypeAlias = Literal["token", "password", "header", "oidc"]
 
@@ -67,6 +67,8 @@ class ApiToken:
     used: float | None = None
     """When it was last used, to the minute; None: never."""
     revoked: float | None = None
+    words: Words = "newest"
+    """What of all that is sent with it is its user's words."""
 
 
 @dataclass(frozen=True, slots=True)

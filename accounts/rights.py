@@ -34,10 +34,15 @@ ServerRole: TypeAlias = Literal["admin", "user"]
 Scope: TypeAlias = Literal["sessions:read", "sessions:write", "clear", "admin"]
 """What an API token may be used for."""
 
+Words: TypeAlias = Literal["all", "newest", "none"]
+"""What of all that a program sends is its user's words: the earlier chat that it tells of, too; its newest message only; or
+nothing, since it passes on what others write."""
+
 HiddenPart: TypeAlias = Literal["files", "gate"]
 """What a link can leave out as a whole: the session's files, and the gate's decisions."""
 
 SCOPES: Final[tuple[Scope, ...]] = ("sessions:read", "sessions:write", "clear", "admin")
+WORDS: Final[tuple[Words, ...]] = ("all", "newest", "none")
 HIDDEN_PARTS: Final[tuple[HiddenPart, ...]] = ("files", "gate")
 
 Right: TypeAlias = Literal[
@@ -70,6 +75,8 @@ class Principal:
     """The link that they used; they see one session, and nothing else."""
     key: str = ""
     """The credential that they used, so that it can be revoked."""
+    words: Words = "newest"
+    """What counts as theirs of what is sent with their token."""
 
     @property
     def whose(self) -> str:

@@ -96,6 +96,8 @@ api_tokens: Final = Table(
     Column("ends", Double, nullable=False),
     Column("used", Double),
     Column("revoked", Double),
+    # What of all that is sent with it is its user's words; NULL, as before there was a choice: the newest message.
+    Column("words", String(16)),
 )
 
 grants: Final = Table(

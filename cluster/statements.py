@@ -26,7 +26,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from iact.accounts.people import HttpRequest
-from iact.accounts.rights import Principal, Scope
+from iact.accounts.rights import Principal, Scope, Words
 
 LIFE: Final = 60.0
 """How many seconds a statement may be older or newer than the host's clock: clocks of members differ."""
@@ -64,6 +64,7 @@ class _Statement(BaseModel):
     scopes: Annotated[list[Scope], Field(max_length=16)]
     link: Annotated[str, Field(max_length=64)]
     key: Annotated[str, Field(max_length=128)]
+    words: Words = "newest"
 
     def principal(self) -> Principal:
         """Who is spoken for."""
@@ -74,6 +75,7 @@ class _Statement(BaseModel):
             scopes=frozenset(self.scopes),
             link=self.link,
             key=self.key,
+            words=self.words,
         )
 
 
@@ -97,8 +99,10 @@ class StatementWriter:
             scopes=sorted(who.scopes),
             link=who.link,
             key=who.key,
+            words=who.words,
         )
-        text = json.dumps(statement.model_dump(), ensure_ascii=False)
+        # A member of an earlier version knows no `words`, and refuses what it doesn't know.
+        text = json.dumps(statement.model_dump(exclude_defaults=True), ensure_ascii=False)
         encoded = base64.urlsafe_b64encode(text.encode())
         return {"Authorization": f"{_SCHEME} {encoded.decode()}.{_signature(self.key, encoded)}"}
 

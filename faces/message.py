@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from iact.accounts.rights import Words
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
 from iact.core.session.consent import SHORTEST, question_digest
@@ -37,13 +38,15 @@ async def say(
     before: str = "",
     tools: Sequence[str] | None = None,
     history: Sequence[MessagePart] = (),
+    words: Words = "newest",
     traceparent: str = "",
 ) -> Record:
     """Upload the files and send the texts. `before`: instructions to put before the texts. `tools`, `traceparent`: as in
     `Session.say`.
 
-    `history`: an earlier chat that the client tells of and that this program did not record. It comes first, and is not
-    the user's words: it quotes what models wrote, and they what they had read.
+    `history`: an earlier chat that the client tells of and that this program did not record. It comes first. As a rule it
+    is not the user's words: it quotes what models wrote, and they what they had read. `words`: what is, by the client's
+    token.
 
     Raises:
         UsageError: there is no text.
@@ -58,11 +61,24 @@ async def say(
 
     own = f"{before.strip()}\n\n{text}".strip()
     earlier = _text(history)
-    if not earlier:
-        return await session.say(own, tools=tools, traceparent=traceparent)
+    told = f"{_EARLIER}\n\n{earlier}\n\n{_NOW}\n\n" if earlier else ""
+    whole = f"{told}{own}"
+    client = not_the_users(whole, len(told), words)
+    return await session.say(whole, tools=tools, client=client, traceparent=traceparent)
 
-    told = f"{_EARLIER}\n\n{earlier}\n\n{_NOW}\n\n"
-    return await session.say(f"{told}{own}", tools=tools, client=len(told), traceparent=traceparent)
+
+def not_the_users(text: str, told: int, words: Words) -> int:
+    """How many characters at the beginning of a message are not its user's words.
+
+    `told`: those that tell of an earlier chat. `words`: what is the user's, by the client's token.
+    """
+    match words:
+        case "all":
+            return 0
+        case "newest":
+            return told
+        case "none":
+            return len(text)
 
 
 def _text(parts: Sequence[MessagePart]) -> str:

@@ -20,7 +20,7 @@ from iact.accounts.people import (
     SignIn,
     User,
 )
-from iact.accounts.rights import LinkView, Principal, Role, Scope
+from iact.accounts.rights import LinkView, Principal, Role, Scope, Words
 from iact.audit import AuditedSessions, AuditFilter, audit_lines
 from iact.core.errors import UsageError
 from iact.web.ports import Used
@@ -111,9 +111,13 @@ class AccountRegister:
         """The user's tokens, newest first."""
         return self._accounts.tokens.of(who.user)
 
-    def create_token(self, who: Principal, name: str, scopes: Sequence[Scope], days: float) -> Shown:
+    def create_token(
+        self, who: Principal, name: str, scopes: Sequence[Scope], days: float, words: Words
+    ) -> Shown:
         """Create a token."""
-        return self._accounts.tokens.create(self._self(who), name, scopes, days=days, by=_actor(who))
+        return self._accounts.tokens.create(
+            self._self(who), name, scopes, days=days, by=_actor(who), words=words
+        )
 
     def revoke_token(self, who: Principal, token: str) -> None:
         """Revoke a token."""

@@ -28,6 +28,7 @@ from iact.core.session.store import SessionStore
 from iact.memory import USER, memory_at_rest, open_memory
 from iact.models.board import Board, Report
 from iact.sandbox import open_host
+from iact.sandbox.host import Host
 from iact.sandbox.live import collect, layers_in, open_live
 from iact.sandbox.secrets import Secrets
 from iact.sandbox.workspace.versions import GitVersions, available
@@ -170,6 +171,8 @@ def retention_of(settings: Settings) -> Retention:
 
 _AHEAD: Final = ("shell",)
 """Modules that nearly every session calls. They start with sessions in a user's directory, which can't use the pool."""
+_SHARED: Final = "from_app.txt"
+"""The name of what a user shares at an app."""
 
 
 @asynccontextmanager
@@ -226,7 +229,24 @@ async def open_runtime(
             policies=None if policy is None else partial(read_policies, policy),
             limits=limits, user=user, observe=observe, everybody=shared,
         )  # fmt: skip
-        yield await stack.enter_async_context(runtime)
+        entered = await stack.enter_async_context(runtime)
+        if isinstance(host, Host):
+            host.on_shared = partial(_take_shared, entered)
+        yield entered
+
+
+async def _take_shared(runtime: Runtime, session: str, text: str) -> None:
+    """Give a session what its user shared at an app: a file and a variable, from the user's next message on.
+
+    An agent wrote the app, so the text counts as a file that somebody else may have written.
+
+    Raises:
+        UsageError: the session is not open here.
+    """
+    opened = runtime.opened.get(session)
+    if opened is None:
+        raise UsageError("There is no session any more that could have it.")
+    await opened.upload(_SHARED, "text/plain", text.encode())
 
 
 def layers_of(data: Path, backend: str) -> OpenLayer | None:

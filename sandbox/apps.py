@@ -6,6 +6,8 @@ each as an origin of its own, so an app reaches neither our pages nor another ap
 random hex digits; without it, nothing can be reached. Agents can't come here: sandboxes have no network, and the egress
 proxy refuses addresses of this machine.
 
+A user can share with the agent what the app offers, at our page (`sandbox.app_shares`). Nothing else of it reaches agents.
+
 The app never is a window's own page: there, a script could send what was typed anywhere by opening an address. In the
 frame it opens nothing but itself, since our page's policy names the only origin that the frame may show.
 
@@ -23,6 +25,7 @@ from typing import Final
 
 from iact.core.errors import ModuleLost
 from iact.sandbox import app_page
+from iact.sandbox.app_shares import AppShares, Take
 from iact.sandbox.socket_folder import CheckedSocket
 
 Lookup = Callable[[str], CheckedSocket | None]
@@ -35,6 +38,8 @@ _QUIET: Final = 60.0
 _CONNECTIONS: Final = 64
 _HOST: Final = re.compile(rb"(app\.)?([0-9a-f]{16})\.localhost:(\d+)")
 _TARGET: Final = re.compile(rb"GET (/[!-~]*) HTTP/1\.[01]")
+_SHARES: Final = re.compile(rb"(GET|POST) %b HTTP/1\.[01]" % re.escape(app_page.SHARE.encode()))
+_LONGEST_FORM: Final = 4096
 
 _NOT_FOUND: Final = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -77,10 +82,14 @@ class Addressed:
 
 
 class AppOrigin:
-    """Listens on the loopback address once it is open; `lookup` finds the apps."""
+    """Listens on the loopback address once it is open.
 
-    def __init__(self, lookup: Lookup) -> None:
+    `lookup` finds the apps; `take` takes what users share at them.
+    """
+
+    def __init__(self, lookup: Lookup, take: Take) -> None:
         self._lookup = lookup
+        self._shares = AppShares(take)
         self._server: asyncio.Server | None = None
         self._open = 0
 
@@ -132,8 +141,19 @@ class AppOrigin:
             await self._pass_to(found, first, headers, reader, writer, asked.name)
             return
 
-        found.close()
-        writer.write(self._page(asked, first))
+        try:
+            shares = None if asked.framed else _SHARES.fullmatch(first)
+            if shares is None:
+                answer = self._page(asked, first)
+            elif shares[1] == b"GET":
+                answer = await self._shares.ask(asked.name, found)
+            elif is_from_our_page(headers, asked.name, self.port):
+                answer = await self._shares.agree(asked.name, found, await _form(headers, reader))
+            else:
+                answer = _NOT_FOUND
+        finally:
+            found.close()
+        writer.write(answer)
         await writer.drain()
 
     def _found(self, name: str) -> CheckedSocket | None:
@@ -216,6 +236,25 @@ def may_reach(headers: Sequence[bytes]) -> bool:
         return False
     navigates = _values(headers, b"sec-fetch-mode") in ([], [b"navigate"])
     return wanted[0] in _FRAMES if navigates else wanted[0] != b"document"
+
+
+def is_from_our_page(headers: Sequence[bytes], name: str, port: int) -> bool:
+    """Whether our page around the app sent a request, by what a browser says of it."""
+    ours = app_page.page_origin(name, port).encode()
+    return _values(headers, b"origin") == [ours] and _values(headers, b"sec-fetch-site") in (
+        [],
+        [b"same-origin"],
+    )
+
+
+async def _form(headers: Sequence[bytes], reader: asyncio.StreamReader) -> bytes:
+    """The fields that a page of ours sends."""
+    lengths = _values(headers, b"content-length")
+    length = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
+    if not 0 < length <= _LONGEST_FORM:
+        return b""
+    async with asyncio.timeout(_QUIET):
+        return await reader.readexactly(length)
 
 
 def asked_of_app(first: bytes, headers: Sequence[bytes]) -> bytes:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from iact.core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
+from iact.core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable, UsageError
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
 from iact.sandbox import limits, owner, packages, reaper, socket_folder, unpack_inside, unpacking
 from iact.sandbox.apps import AppOrigin
@@ -61,6 +61,10 @@ def cannot_prepare(error: OSError, place: Path) -> SandboxUnavailable:
         f"The sandbox can't prepare {error.filename or place} ({error.strerror}); "
         "free some space or make the data directory writable."
     )
+
+
+OnShared = Callable[[str, str], Awaitable[None]]
+"""Is called with a session and what its user shares at an app of it. Raises IactError if the session can't have it."""
 
 
 async def nobody(host: str, port: int) -> bool:
@@ -132,7 +136,9 @@ class Host(ABC, Generic[Running]):
         self._running: dict[Key, Running] = {}
         self._restarts: dict[tuple[str, str], Restarts] = {}
         self._temporaries = Temporaries(self._remove_temporary)
-        self._apps = AppOrigin(self._app)
+        self._apps = AppOrigin(self._app, self._take_shared)
+        self.on_shared: OnShared | None = None
+        """Is called with what a user shares at an app; None: nothing can be shared."""
         self._awaited = 0
         self.pool: Pool[Running] = Pool(
             pool, self._members, self._make, self._new_set, sessions=self._data / "sessions"
@@ -475,6 +481,22 @@ class Host(ABC, Generic[Running]):
         """The socket of the app named `name`, in any session."""
         opened = (each.open_app(name) for each in self._running.values() if each.serves_apps)
         return next((found for found in opened if found is not None), None)
+
+    async def _take_shared(self, name: str, text: str) -> None:
+        """Pass on what a user shared at the app named `name`.
+
+        Raises:
+            UsageError: there is no session that could have it.
+        """
+        for each in self._running.values():
+            found = each.open_app(name) if each.serves_apps else None
+            if found is None:
+                continue
+            found.close()
+            if self.on_shared is not None:
+                await self.on_shared(each.key.session, text)
+                return
+        raise UsageError("There is no session any more that could have it.")
 
     def _forget(self, instance: Instance) -> None:
         if self._running.get(instance.key) is instance:

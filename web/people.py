@@ -161,6 +161,7 @@ async def show_account(client: PeopleClient, message: requests.ShowAccount) -> a
                     "created": _time(one.created),
                     "ends": _time(one.ends),
                     "used": _time(one.used),
+                    "words": one.words,
                 }
                 for one in register.tokens(who)
             ],
@@ -183,7 +184,7 @@ async def show_account(client: PeopleClient, message: requests.ShowAccount) -> a
 async def create_token(client: PeopleClient, message: requests.CreateToken) -> answers.NewToken:
     """Make an API token."""
     shown = await asyncio.to_thread(
-        client.register().create_token, client.who, message.name, message.scopes, message.days
+        client.register().create_token, client.who, message.name, message.scopes, message.days, message.words
     )
     return {"token": shown.id, "secret": shown.secret}
 

@@ -132,6 +132,11 @@ _UNKNOWN: Final = Refused(
 
 
 _ONLY_GET: Final = Refused(405, "Only GET is supported here; use the websocket for everything else.")
+_PASSES_ON: Final = Refused(
+    403,
+    "This token's program passes on what others write. The page's messages are all its user's words; speak over "
+    "chat completions, Responses, AG-UI, A2A or MCP.",
+)
 _NOT_SIGNED_IN: Final = Refused(
     401, "You are not signed in to this server, or your sign-in has expired. Sign in first."
 )
@@ -233,6 +238,8 @@ class AccessPolicy:
             return _ONLY_GET
         if not may(who, right, "reader"):
             return Refused(404, "There is nothing at this address.")
+        if path == SOCKET_PATH and who.words == "none":
+            return _PASSES_ON
         return WantsSocket(who) if path == SOCKET_PATH else WantsPath(path, who)
 
     @property

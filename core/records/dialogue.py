@@ -51,8 +51,8 @@ class Say(PersonContent):
     waits: Annotated[Derived[bool], Since("1.2")] = False
     """Whether the message is read only after the root finishes its current answer."""
     client: Annotated[Outcome[int], Since("1.3")] = 0
-    """How many characters at its beginning tell of an earlier chat that only the client knows: this program did not
-    record it, so it may hold what others wrote."""
+    """How many characters at its beginning are not the user's: they tell of an earlier chat that only the client knows, and
+    that this program did not record. All of them, if the client passes on what others write."""
     traceparent: Annotated[Outcome[str], Since("1.3")] = ""
     """The trace of the program that sent it, which the work on it continues, in the form of W3C's `traceparent`."""
 

@@ -261,7 +261,8 @@ class Session:
         file, and its beginning and end are said. In any mode other than "dialogue", the message is the goal of a
         plan below the root, and the plan's report is the root's reply; "auto" chooses. `plan_first`: the plan is
         written, and then waits for a person. `tools`: what the user's program can run for agents; None: unchanged.
-        `client`: how many characters at the beginning are an earlier chat as a program tells it, which is not trusted.
+        `client`: how many characters at the beginning are a program's words and not the user's: an earlier chat as it
+        tells of it, or the whole message, if it passes on what others write.
         `traceparent`: the trace of the program that sends it, which spans and requests to models continue.
 
         Raises:
@@ -276,9 +277,11 @@ class Session:
             )
         self._check_can_begin(mode)
         body = _text(text)
-        # What a program tells of an earlier chat has another label than an upload of the user's, so it stays here.
-        if len(body) > LONGEST_SAID and not client:
+        # What a program tells of an earlier chat has another label than the user's words behind it, so both stay here.
+        relayed = client >= len(body)
+        if len(body) > LONGEST_SAID and (relayed or not client):
             body = await self._said_as_file(body)
+            client = len(body) if relayed else 0
             # The disk was waited for, and the root can have begun to work meanwhile.
             self._check_can_begin(mode)
 

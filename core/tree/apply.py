@@ -379,7 +379,7 @@ def forget_refusals(tree: Tree) -> None:
 
 def _say(tree: Tree, record: Record, say: Say) -> None:
     """Take in what the user wrote: as a message to the root, or as the goal of a plan."""
-    expect(tree, record, 0 <= say.client < max(len(record.body), 1), "tells of more than there is")
+    expect(tree, record, 0 <= say.client <= len(record.body), "tells of more than there is")
     tree.said.append(record.body[say.client :])
     forget_refusals(tree)
     if say.kept is not None:
@@ -397,8 +397,8 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     asks_to_review = not is_goal and say.plan_first
     expect(tree, record, not asks_to_review, "asks to review a plan in dialogue mode, which has none")
 
-    # An earlier chat is what a client tells of it, which the user need not have written.
-    labels = origin.WRITTEN | origin.TOLD if say.client else origin.WRITTEN
+    # What a client tells, the user need not have written.
+    labels = origin.said_labels(record.body, say.client)
     mode = "wait" if waits else ""
     message = Incoming(record.n, "say", "the user", record.body, mode=mode, labels=labels, client=say.client)
     if is_goal and not root.active:

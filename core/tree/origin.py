@@ -52,7 +52,7 @@ WRITTEN: Final[Labels] = frozenset({USER})
 """The labels of what a person wrote."""
 
 TOLD: Final[Labels] = frozenset({"client"})
-"""The labels of an earlier chat as a client tells it: it quotes what models and pages wrote."""
+"""The labels of what a client tells: an earlier chat, which quotes what models and pages wrote, or what others write."""
 
 UPLOADED: Final[Labels] = frozenset({"upload"})
 """The labels of an uploaded file: most files that a person hands over were written by another author."""
@@ -92,6 +92,15 @@ def _written(tree: Tree, agent: Agent, value: JSON) -> Labels:
     short = len(texts) <= _FEW and sum(map(len, texts)) <= _SHORT
     users = short and texts and all(map(tree.said.holds, texts))
     return WRITTEN if users else by(agent)
+
+
+def said_labels(text: str, by_client: int) -> Labels:
+    """The labels of a message to the root. `by_client`: how many characters at its beginning are not the user's."""
+    if not by_client:
+        return WRITTEN
+    if by_client >= len(text):
+        return TOLD
+    return WRITTEN | TOLD
 
 
 def passed(bound: Bound | None) -> Labels:

@@ -105,8 +105,9 @@ async def serving() -> AsyncIterator[None]:
 )
 async def serve(call: Call, source: str) -> Result:
     """Serves a Python program that defines a WSGI application named `app`, and gives its address for the user, who opens it
-    in a frame of its own. You can't open it, and never see what is typed into it: it is for secrets, not for answers that
-    you need. Only the standard library is there, no workspace. What must last lives in the program's memory, and ends with
+    in a frame of its own. You can't open it, and see nothing of what is typed into it, unless your app answers GET /share
+    with a text (text/plain) and the user shares that: you have it as $from_app, then. It is for secrets, not for answers
+    that you need. Only the standard library is there, no workspace. What must last lives in the program's memory, and ends with
     it; what it prints is lost once it serves. It must listen within 15 s. You have one at a time: stop it before the next.
 
     ```app.serve

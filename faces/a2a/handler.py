@@ -61,6 +61,7 @@ from iact.faces.a2a.listing import history, page_of
 from iact.faces.a2a.tasks import ENDED, TaskWords
 from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.http.access import Access, remembers
+from iact.faces.message import not_the_users
 from iact.faces.trace import traceparent_of
 
 REQUEST: Final = "iact.request"
@@ -116,12 +117,13 @@ class SessionTasks(RequestHandler):
             await self._principal(context, "clear")
             return await _answered(runtime, message)
         text = said.words_of(message)
+        who = await self._principal(context, "change")
+        client = not_the_users(text, 0, who.words)
         trace = traceparent_of(_request(context).headers)
         if not message.context_id:
-            who = await self._principal(context, "change")
             session = await runtime.open(memory=remembers(who))
             await said.hand_over(session, message)
-            return SpokenTurn(session, await session.say(text, traceparent=trace))
+            return SpokenTurn(session, await session.say(text, client=client, traceparent=trace))
         if not runtime.store.holds(message.context_id):
             raise InvalidParamsError(
                 "There is no such context: leave out contextId to begin one, and use the one that you are given."
@@ -131,7 +133,7 @@ class SessionTasks(RequestHandler):
         await said.hand_over(session, message)
         async with self._saying:
             _must_rest(session)
-            return SpokenTurn(session, await session.say(text, traceparent=trace))
+            return SpokenTurn(session, await session.say(text, client=client, traceparent=trace))
 
     # --- tasks ----------------------------------------------------------------------------------
 

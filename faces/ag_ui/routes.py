@@ -50,7 +50,9 @@ def routes(access: Access) -> Sequence[BaseRoute]:
             runtime = await stack.enter_async_context(access.runtime(who))
             try:
                 trace = traceparent_of(request.headers)
-                exchange = await begin(runtime, given, memory=remembers(who), traceparent=trace)
+                exchange = await begin(
+                    runtime, given, memory=remembers(who), words=who.words, traceparent=trace
+                )
             except UsageError as error:
                 return failure_response(failure_from(error))
             begun = Run(given, exchange, stack.pop_all())

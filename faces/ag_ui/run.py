@@ -22,6 +22,7 @@ from ag_ui.core import (
     UserMessage,
 )
 
+from iact.accounts.rights import Words
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
@@ -147,11 +148,16 @@ def ended(
 
 
 async def begin(
-    runtime: Runtime, given: RunAgentInput, *, memory: bool = True, traceparent: str = ""
+    runtime: Runtime,
+    given: RunAgentInput,
+    *,
+    memory: bool = True,
+    words: Words = "newest",
+    traceparent: str = "",
 ) -> Exchange:
     """Start a run: send its message, or answer the questions of the previous run. `memory`: whether a new session has one.
 
-    `traceparent`: the trace of the front end.
+    `words`: what of all that the front end sends is its user's words. `traceparent`: the trace of the front end.
 
     Raises:
         UsageError: the run is invalid; the message says why.
@@ -180,7 +186,8 @@ async def begin(
     session = await (runtime.open(memory=memory) if place is None else heard.opened(runtime, place))
     if told and tuple(names) != session.state.tools:
         said = [told, *said]
-    return Exchange(session, await say(session, said, tools=names, history=earlier, traceparent=traceparent))
+    record = await say(session, said, tools=names, history=earlier, words=words, traceparent=traceparent)
+    return Exchange(session, record)
 
 
 async def _answered(session: Session, given: RunAgentInput) -> Record:

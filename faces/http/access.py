@@ -18,10 +18,10 @@ def remembers(who: Principal, *, apart: bool = False) -> bool:
     """Whether a session that this sender begins reads and writes memory.
 
     The memory is that of an account, which has tokens of its own. The server's own key is that of all
-    programs, which many people may use: what one of them says must not reach another. `apart`: the request says
-    itself that it speaks for somebody else, or wants nothing to be kept.
+    programs, which many people may use: what one of them says must not reach another. Nor does what a token passes on
+    of others. `apart`: the request says itself that it speaks for somebody else, or wants nothing to be kept.
     """
-    return who.user != LOCAL.user and not apart
+    return who.user != LOCAL.user and who.words != "none" and not apart
 
 
 MAX_BODY: Final = 32 << 20

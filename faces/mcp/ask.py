@@ -27,6 +27,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from iact.accounts.rights import Words
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.record import Record
@@ -39,6 +40,7 @@ from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.mcp import unasked
 from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, request_of
 from iact.faces.mcp.results import result_of, waits
+from iact.faces.message import not_the_users
 from iact.faces.trace import traceparent_of
 
 NAME: Final = "iact_ask"
@@ -91,6 +93,8 @@ class NewSessions:
     scope: str | None = None
     memory: bool = True
     """Whether they read and write the user's memory."""
+    words: Words = "newest"
+    """What of all that the client sends is its user's words."""
 
 
 def modern(context: ServerRequestContext[None]) -> bool:
@@ -130,7 +134,8 @@ async def speak(
     if way is None:
         raise UsageError(f"There is no mode {str(mode)[:100]!r}; there are {', '.join(WAYS)}.")
     session = await runtime.open(identity or None, intent=new.intent, scope=new.scope, memory=new.memory)
-    return SpokenTurn(session, await session.say(task, mode=way, traceparent=traceparent))
+    client = not_the_users(task, 0, new.words)
+    return SpokenTurn(session, await session.say(task, mode=way, client=client, traceparent=traceparent))
 
 
 async def follow(

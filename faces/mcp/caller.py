@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST
 from starlette.requests import Request
 
-from iact.accounts.rights import Principal, Right, may, refusal
+from iact.accounts.rights import Principal, Right, Words, may, refusal
 from iact.core.session.runtime import Runtime
 from iact.faces.http.access import Access, remembers
 
@@ -28,6 +28,10 @@ class Callers(Protocol):
 
     def remembers(self, context: ServerRequestContext[None]) -> bool:
         """Whether a session that the sender of a request begins reads and writes memory."""
+        ...
+
+    def words(self, context: ServerRequestContext[None]) -> Words:
+        """What of all that the sender of a request sends is their user's words."""
         ...
 
     def runtime(
@@ -56,6 +60,10 @@ class OneCaller:
         """See `Callers.remembers`. The memory is that of the user who started the process."""
         return True
 
+    def words(self, context: ServerRequestContext[None]) -> Words:
+        """See `Callers.words`."""
+        return "newest"
+
     @asynccontextmanager
     async def runtime(self, context: ServerRequestContext[None], right: Right) -> AsyncIterator[Runtime]:
         """See `Callers.runtime`."""
@@ -75,6 +83,10 @@ class CallersByHTTP:
     def remembers(self, context: ServerRequestContext[None]) -> bool:
         """See `Callers.remembers`."""
         return remembers(_principal(context))
+
+    def words(self, context: ServerRequestContext[None]) -> Words:
+        """See `Callers.words`."""
+        return _principal(context).words
 
     @asynccontextmanager
     async def runtime(self, context: ServerRequestContext[None], right: Right) -> AsyncIterator[Runtime]:

@@ -52,7 +52,7 @@ def mcp_server(callers: Callers, new: ask.NewSessions) -> Server[None]:
         if params.name != ask.NAME:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}; there is {ask.NAME}.")
         clears = callers.may(context, "clear")
-        terms = replace(new, memory=callers.remembers(context))
+        terms = replace(new, memory=callers.remembers(context), words=callers.words(context))
         if params.input_responses and not clears:
             raise MCPError(INVALID_REQUEST, refusal("clear"))
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from iact.accounts.rights import Principal
+from iact.accounts.rights import Principal, Words
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
 from iact.core.session.consent import question_digest
@@ -99,9 +99,14 @@ async def begin(
                 await access.principal(request, "clear")
                 start = await _answered_in_words(session, meant)
         if heard.messages and (heard.answers or start is None):
-            trace = traceparent_of(request.headers)
             start = await _say(
-                session, given, terms, heard.messages, known=continued is not None, traceparent=trace
+                session,
+                given,
+                terms,
+                heard.messages,
+                known=continued is not None,
+                words=who.words,
+                traceparent=traceparent_of(request.headers),
             )
         if start is None:
             raise UsageError(_NO_MESSAGE)
@@ -126,7 +131,8 @@ async def _session(
     runtime: Runtime, who: Principal, given: CreateResponse, continued: work.Continued | None
 ) -> Session:
     """The session in which a request goes on, or a new one; without memory if what is said is not for the account's."""
-    apart = bool(given.user or given.safety_identifier) or given.store is False
+    for_others = bool(given.user or given.safety_identifier) or who.words == "none"
+    apart = for_others or given.store is False
     if continued is None:
         return await runtime.open(memory=remembers(who, apart=apart))
 
@@ -214,6 +220,7 @@ async def _say(
     news: Sequence[InputMessage],
     *,
     known: bool,
+    words: Words,
     traceparent: str,
 ) -> Record:
     """Send the new messages, with what the client told before where the session does not know it."""
@@ -228,6 +235,7 @@ async def _say(
         before="\n\n".join(text.strip() for text in before if text.strip()),
         tools=names,
         history=[part for message in earlier for part in work.parts_of(message)],
+        words=words,
         traceparent=traceparent,
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from iact.accounts.rights import HIDDEN_PARTS, SCOPES, HiddenPart, Scope, ServerRole
+from iact.accounts.rights import HIDDEN_PARTS, SCOPES, WORDS, HiddenPart, Scope, ServerRole, Words
 from iact.cli import options
 from iact.cli.options import CommandGroup, command
 
@@ -128,14 +128,26 @@ def token() -> None:
 @click.option(
     "--days", type=float, default=90.0, show_default=True, metavar="N", help="how long the token is valid"
 )
+@click.option(
+    "--words", type=click.Choice(WORDS), default="newest", show_default=True,
+    help="what of all that its program sends is the user's words: also the earlier chat that it tells of, only the "
+    "newest message, or nothing, since it passes on what others write",
+)  # fmt: skip
 @options.as_json
 def create_token(
-    settings: Settings, *, name: str, user: str, scopes: tuple[Scope, ...], days: float, as_json: bool
+    settings: Settings,
+    *,
+    name: str,
+    user: str,
+    scopes: tuple[Scope, ...],
+    days: float,
+    words: Words,
+    as_json: bool,
 ) -> int:
     """Create an API token and print it. It is shown only this once. NAME says what the token is for."""
     from iact.commands import people
 
-    return people.create_token(settings, user, name, scopes, days=days, as_json=as_json)
+    return people.create_token(settings, user, name, scopes, days=days, words=words, as_json=as_json)
 
 
 @token.command("list")

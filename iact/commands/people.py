@@ -17,7 +17,7 @@ from typing import Final
 from iact import address, login
 from iact.accounts.accounts import Accounts
 from iact.accounts.people import Actor, User
-from iact.accounts.rights import HiddenPart, LinkView, Scope, ServerRole
+from iact.accounts.rights import HiddenPart, LinkView, Scope, ServerRole, Words
 from iact.core.errors import UsageError
 from iact.people import accounts_of, owner_of
 from iact.settings import Settings
@@ -132,11 +132,19 @@ def _asked(what: str) -> str:
 
 
 def create_token(
-    settings: Settings, user: str, name: str, scopes: Sequence[Scope], *, days: float, as_json: bool
+    settings: Settings,
+    user: str,
+    name: str,
+    scopes: Sequence[Scope],
+    *,
+    days: float,
+    words: Words,
+    as_json: bool,
 ) -> int:
     """Create an API token for a user and print it. It is shown only this once."""
     with accounts_of(settings) as accounts:
-        shown = accounts.tokens.create(accounts.users.named(user), name, scopes, days=days, by=actor())
+        named = accounts.users.named(user)
+        shown = accounts.tokens.create(named, name, scopes, days=days, by=actor(), words=words)
     if as_json:
         return _print_json({"id": shown.id, "token": shown.secret})
     print(shown.secret)
@@ -158,13 +166,15 @@ def list_tokens(settings: Settings, user: str, *, as_json: bool) -> int:
                     "created": _time(one.created),
                     "ends": _time(one.ends),
                     "used": _time(one.used),
+                    "words": one.words,
                 }
                 for one in tokens
             ]
         )
     for one in tokens:
         used = f"used {_short(one.used)}" if one.used is not None else "never used"
-        print(f"{one.name}  {' '.join(sorted(one.scopes))}  ends {_short(one.ends)}  {used}")
+        words = "" if one.words == "newest" else f"  words {one.words}"
+        print(f"{one.name}  {' '.join(sorted(one.scopes))}  ends {_short(one.ends)}  {used}{words}")
     return 0
 
 

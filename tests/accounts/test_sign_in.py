@@ -22,7 +22,7 @@ from iact.accounts.accounts import Accounts, open_accounts
 from iact.accounts.authentication import Authentication, AuthenticationRules
 from iact.accounts.oidc import OidcClient, OidcProvider
 from iact.accounts.people import Actor, AuthenticatorName, SessionGrant
-from iact.accounts.rights import LinkView, Scope
+from iact.accounts.rights import WORDS, LinkView, Scope
 from iact.accounts.sign_in_routes import SignInRoutes
 from iact.core.errors import UsageError
 from iact.web.server import WebServer
@@ -325,6 +325,26 @@ def test_only_an_administrator_makes_a_token_for_administrators(tmp_path: Path) 
         ada = accounts.users.add("ada", by=BY)
         with pytest.raises(UsageError, match="administrator"):
             accounts.tokens.create(ada, "t", ("admin",), days=1, by=BY)
+
+
+@pytest.mark.parametrize("scope", ["clear", "admin"])
+def test_a_program_that_passes_on_what_others_write_agrees_to_nothing(tmp_path: Path, scope: Scope) -> None:
+    with open_accounts(tmp_path, None, Clock()) as accounts:
+        ada = accounts.users.add("ada", role="admin", by=BY)
+        with pytest.raises(UsageError, match="passes on what others write"):
+            accounts.tokens.create(ada, "bot", ("sessions:write", scope), days=1, by=BY, words="none")
+
+
+def test_a_token_says_what_counts_as_its_users_words(tmp_path: Path) -> None:
+    with open_accounts(tmp_path, None, Clock()) as accounts:
+        ada = accounts.users.add("ada", by=BY)
+        for words in WORDS:
+            shown = accounts.tokens.create(ada, words, ("sessions:write",), days=1, by=BY, words=words)
+            found = accounts.tokens.find(shown.secret)
+            assert found is not None
+            assert found.words == words
+        plain = accounts.tokens.create(ada, "plain", ("sessions:write",), days=1, by=BY)
+        assert {token.words for token in accounts.tokens.of(ada.id) if token.id == plain.id} == {"newest"}
 
 
 # --- a proxy that says who it is ---------------------------------------------------------------------

@@ -14,6 +14,7 @@ from iact.web.safety import Asked
 
 KEY = statement_key(b"k" * 32)
 EVE = Principal(user="eve", name="Eve", admin=True, scopes=frozenset({"sessions:read"}), key="token 1")
+BOT = Principal(user="bot", scopes=frozenset({"sessions:write"}), key="token 2", words="none")
 LINK = Principal(user="", link="l1", scopes=frozenset({"sessions:read"}), key="link l1")
 NOW = 1_000_000.0
 
@@ -30,7 +31,7 @@ def reader(host: str = "a.1") -> StatementReader:
     return StatementReader(KEY, host, lambda: NOW)
 
 
-@pytest.mark.parametrize("who", [EVE, LINK, LOCAL])
+@pytest.mark.parametrize("who", [EVE, BOT, LINK, LOCAL])
 def test_it_says_who_somebody_is(who: Principal) -> None:
     assert reader().read(asked(writer().header(who, "a.1", "/ws"), "/ws?x=1")) == who
 

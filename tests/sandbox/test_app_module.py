@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import http.client
 import re
 import socket
@@ -153,12 +154,12 @@ A_WINDOW: Final = "Sec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n"
 
 
 async def browse(
-    url: str, host: str | None = None, sent: str = "", said: str = FRAMED
+    url: str, host: str | None = None, sent: str = "", said: str = FRAMED, path: str = "/"
 ) -> tuple[str, dict[str, str], str]:
     """A request as a browser makes it: status line, headers, body. `said`: further headers."""
     name, port = url.removeprefix("http://").rstrip("/").split(":")
     reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
-    head = f"{'POST' if sent else 'GET'} / HTTP/1.1\r\nHost: {host or f'{name}:{port}'}\r\nContent-Length: {len(sent)}"
+    head = f"{'POST' if sent else 'GET'} {path} HTTP/1.1\r\nHost: {host or f'{name}:{port}'}\r\nContent-Length: {len(sent)}"
     writer.write(f"{head}\r\n{said}Connection: keep-alive\r\n\r\n{sent}".encode())
     async with asyncio.timeout(300):
         answer = (await reader.read()).decode()
@@ -227,6 +228,98 @@ def test_a_real_browser_opens_it_and_types(loop: asyncio.Runner, app_module: Any
             await app.locator("button").click(timeout=PATIENCE)
             await expect(app.locator("p")).to_have_text("kept 1", timeout=PATIENCE)
             await browser.close()
+
+    loop.run(scenario())
+
+
+OFFERS: Final = """
+kept = []
+def app(environ, start_response):
+    if environ["REQUEST_METHOD"] == "POST":
+        kept.append(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"] or 0)).decode())
+    if environ["PATH_INFO"] == "/share":
+        start_response("200 OK", [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"Typed: {kept[-1]}\\u202e\\u200b <b>".encode() if kept else b""]
+    start_response("200 OK", [("Content-Type", "text/html")])
+    return [f"<p>kept {len(kept)}</p><form method=post><input name=k><button>Keep</button></form>".encode()]
+"""
+
+
+def test_what_a_user_shares_at_an_app_is_what_they_saw(
+    loop: asyncio.Runner, host: AnyHost, app_module: AnyInstance
+) -> None:
+    """In Chromium: nothing typed, nothing to share; what was seen is shared once; what changed meanwhile is not."""
+    shared: list[tuple[str, str]] = []
+
+    async def take(session: str, text: str) -> None:
+        shared.append((session, text))
+
+    async def scenario() -> None:
+        host.on_shared = take
+        async with ModuleClient(app_module.target) as client, async_playwright() as playwright:
+            url, _ = await addresses(Caller(client, "/shares"), OFFERS)
+            browser = await playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+            page = await browser.new_page()
+            page.set_default_timeout(PATIENCE)
+
+            await page.goto(url)
+            await page.get_by_role("link", name="Share with the agent…").click()
+            await expect(page.locator("main")).to_contain_text("nothing to share")
+            await page.get_by_role("link", name="Back to the app").click()
+            await typed(page, "blue", 1)
+
+            await page.get_by_role("link", name="Share with the agent…").click()
+            await expect(page.locator("pre")).to_have_text("Typed: k=blue <b>")
+            await asyncio.to_thread(ask, app_module, url.split("//")[1].split(".")[0], "POST", "/", "k=red")
+            await page.get_by_role("button", name="Share").click()
+            await expect(page.locator("main")).to_contain_text("It has changed since you looked")
+            assert shared == []
+
+            await page.goto(f"{url}.iact/share")
+            await expect(page.locator("pre")).to_have_text("Typed: k=red <b>")
+            await page.get_by_role("button", name="Share").click()
+            await expect(page.locator("main")).to_contain_text("It is shared")
+            assert shared == [("one", "Typed: k=red <b>")]
+
+            await page.reload()  # the same form once more
+            await expect(page.locator("main")).to_contain_text("It has changed since you looked")
+            assert len(shared) == 1
+            await browser.close()
+
+    loop.run(scenario())
+
+
+async def typed(page: Page, text: str, count: int) -> None:
+    """Type into the app's form, which then has kept so many."""
+    app = page.frame_locator("iframe")
+    await app.locator("input").fill(text)
+    await app.locator("button").click()
+    await expect(app.locator("p")).to_have_text(f"kept {count}")
+
+
+def test_an_app_says_no_yes_for_its_user(
+    loop: asyncio.Runner, host: AnyHost, app_module: AnyInstance
+) -> None:
+    """A request as the app's own page could make it, and one with a value that stood on no page."""
+    shared: list[str] = []
+
+    async def take(session: str, text: str) -> None:
+        shared.append(text)
+
+    async def scenario() -> None:
+        host.on_shared = take
+        async with ModuleClient(app_module.target) as client:
+            url, framed = await addresses(Caller(client, "/forges"), OFFERS)
+            app = url.removeprefix("http://").partition(".")[0]
+            await asyncio.to_thread(ask, app_module, app, "POST", "/", "k=blue")
+            form = f"digest={hashlib.sha256(b'Typed: k=blue <b>').hexdigest()}&once=guessed"
+            for origin in (url.rstrip("/"), framed.rstrip("/"), "null"):
+                status, _, body = await browse(
+                    url, sent=form, said=f"Origin: {origin}\r\n", path="/.iact/share"
+                )
+                assert "It is shared" not in body, origin
+                assert status.split()[1] in ("200", "404")
+            assert shared == []
 
     loop.run(scenario())
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from iact.sandbox import app_page
-from iact.sandbox.apps import Addressed, addressed, answered_by_app, asked_of_app, may_reach, split
+from iact.sandbox.apps import (
+    Addressed,
+    addressed,
+    answered_by_app,
+    asked_of_app,
+    is_from_our_page,
+    may_reach,
+    split,
+)
 
 NAME = "0123456789abcdef"
 
@@ -91,3 +99,26 @@ def test_the_page_around_it_opens_it_where_it_was_asked_for_and_nothing_else() -
     assert "allow-top-navigation" not in text
     assert "allow-popups" not in text
     assert f"Location: http://{NAME}.localhost:80/a\r\n" in app_page.moved(NAME, 80, "/a").decode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "ours"),
+    [
+        ([f"Origin: http://{NAME}.localhost:80", "Sec-Fetch-Site: same-origin"], True),
+        ([f"Origin: http://{NAME}.localhost:80"], True),
+        ([f"Origin: http://app.{NAME}.localhost:80", "Sec-Fetch-Site: same-site"], False),
+        ([f"Origin: http://{NAME}.localhost:80", "Sec-Fetch-Site: same-site"], False),
+        ([f"Origin: http://{NAME}.localhost:81"], False),
+        (["Origin: null"], False),
+        ([], False),
+    ],
+)
+def test_only_our_page_says_that_something_is_shared(headers: list[str], ours: bool) -> None:
+    assert is_from_our_page([line.encode() for line in headers], NAME, 80) is ours
+
+
+def test_what_an_app_offers_is_shown_as_text() -> None:
+    shown = app_page.question("</pre><script>alert(1)</script>", "d", "o").decode()
+    assert "<script>" not in shown
+    assert "&lt;/pre&gt;&lt;script&gt;" in shown
+    assert "default-src 'none'" in shown

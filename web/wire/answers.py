@@ -593,6 +593,7 @@ class TokenRow(TypedDict):
     created: str
     ends: str
     used: str
+    words: Literal["all", "newest", "none"]
 
 
 class SignInRow(TypedDict):

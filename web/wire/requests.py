@@ -1094,13 +1094,18 @@ class ShowAccount(Message):
 
 
 class CreateToken(Message):
-    """Make an API token. The `ok` has `secret`, which is sent only this once, and `token`, its id."""
+    """Make an API token. The `ok` has `secret`, which is sent only this once, and `token`, its id.
+
+    `words`: what counts as the user's words of all that a program sends with it: the earlier chat that it tells of, too
+    ("all"), its newest message, or nothing, since it passes on what others write ("none").
+    """
 
     name: Annotated[str, StringConstraints(pattern=r"\S", max_length=64)]
     scopes: Annotated[
         list[Literal["sessions:read", "sessions:write", "clear", "admin"]], Field(min_length=1, max_length=4)
     ]
     days: Days = 90.0
+    words: Literal["all", "newest", "none"] = "newest"
 
 
 class RevokeToken(Message):

@@ -5,6 +5,13 @@ import { dateTime } from "../base/format.js";
 import { t } from "../base/language.js";
 import { button, form, frame, labelled, once, row, section } from "./form.js";
 
+/** What counts as a user's words of all that a program sends with a token. */
+const COUNTS = {
+  newest: () => t("The newest message"),
+  all: () => t("The earlier chat that it tells of, too"),
+  none: () => t("Nothing: it passes on what others write"),
+};
+
 export class AccountDialog {
   #frame = frame("account-dialog", t("Account"));
   /** @type {HTMLElement|undefined} */ #secret;
@@ -30,7 +37,7 @@ export class AccountDialog {
             this.#frame.dialog.close();
             this.open(one.id);
           }))), t("No sessions are shared with you.")),
-        section(t("API tokens"), account.tokens.map((one) => row(one.name, [one.scopes.join(", "), one.used ? t("used {when}", { when: dateTime(one.used) }) : t("never used"), t("expires {when}", { when: dateTime(one.ends) })],
+        section(t("API tokens"), account.tokens.map((one) => row(one.name, [one.scopes.join(", "), one.used ? t("used {when}", { when: dateTime(one.used) }) : t("never used"), t("expires {when}", { when: dateTime(one.ends) }), ...(one.words === "newest" ? [] : [`${t("Counts as your words")}: ${COUNTS[one.words]()}`])],
           button(t("Revoke"), one.name, () => this.#do(this.request("token.revoke", { token: one.id }))))), t("There are no tokens.")),
         ...(this.#secret ? [this.#secret] : []), this.#newToken(account.scopes),
         section(t("Signed in"), account.sign_ins.map((one) => row(one.here ? t("This browser") : one.agent || t("A browser"), [one.address, t("last seen {when}", { when: dateTime(one.seen) })],
@@ -45,17 +52,19 @@ export class AccountDialog {
   #newToken(scopes) {
     const name = el("input", { type: "text", required: true, maxLength: 64, autocomplete: "off", "data-role": "token-name" });
     const days = el("input", { type: "number", min: "1", max: "365", value: "90", required: true });
+    const words = el("select", { "data-role": "token-words" },
+      ...Object.entries(COUNTS).map(([value, named]) => el("option", { value }, named())));
     const boxes = scopes.map((scope) => el("input", { type: "checkbox", value: scope, checked: scope === "sessions:read" }));
     return form(t("Create a token"), async () => {
       try {
         const chosen = /** @type {("sessions:read"|"sessions:write"|"clear"|"admin")[]} */ (boxes.filter((one) => one.checked).map((one) => one.value));
-        const { secret } = await this.request("token.create", { name: name.value, scopes: chosen, days: Number(days.value) });
+        const { secret } = await this.request("token.create", { name: name.value, scopes: chosen, days: Number(days.value), words: /** @type {"all"|"newest"|"none"} */ (words.value) });
         this.#secret = once(t("Copy the token now; it is not shown again."), secret);
         await this.show();
       } catch (error) {
         this.#frame.say(error);
       }
-    }, labelled(t("Purpose"), name), labelled(t("Days until it expires"), days), ...boxes.map((one) => labelled(one.value, one)));
+    }, labelled(t("Purpose"), name), labelled(t("Days until it expires"), days), labelled(t("Counts as your words"), words), ...boxes.map((one) => labelled(one.value, one)));
   }
 
   async #leave() {

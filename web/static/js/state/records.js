@@ -243,7 +243,7 @@
  * @property {(string)[]|null} [kept] The plans that people kept, if they differ from those that the session knows: the name of each, and behind it the parameters for which it needs values.
  * @property {(string)[]|null} [tools] The tools of the front end that sent the message, if they differ from those that the session knows.
  * @property {boolean} [waits] Whether the message is read only after the root finishes its current answer.
- * @property {number} [client] How many characters at its beginning tell of an earlier chat that only the client knows: this program did not record it, so it may hold what others wrote.
+ * @property {number} [client] How many characters at its beginning are not the user's: they tell of an earlier chat that only the client knows, and that this program did not record. All of them, if the client passes on what others write.
  * @property {string} [traceparent] The trace of the program that sent it, which the work on it continues, in the form of W3C's `traceparent`.
  *
  * How to work on a message that was sent in the mode `auto`. The body is the model's assessment of it.

@@ -816,6 +816,7 @@ export interface TokenRow {
   created: string;
   ends: string;
   used: string;
+  words: "all" | "newest" | "none";
 }
 
 /** Every agent and plan; with `at`, as they were after that record. `modules`: how many modules run. */
@@ -1018,7 +1019,7 @@ export interface Requests {
   "link.revoke": { fields: {link: string}; answer: Nothing };
   "shared": { fields: {}; answer: SharedSessions };
   "account": { fields: {}; answer: Account };
-  "token.create": { fields: {name: string; scopes: Array<"sessions:read" | "sessions:write" | "clear" | "admin">; days?: number}; answer: NewToken };
+  "token.create": { fields: {name: string; scopes: Array<"sessions:read" | "sessions:write" | "clear" | "admin">; days?: number; words?: "all" | "newest" | "none"}; answer: NewToken };
   "token.revoke": { fields: {token: string}; answer: Nothing };
   "sign-out": { fields: {sign_in?: string | null}; answer: Nothing };
   "usage": { fields: {everybody?: boolean}; answer: Usage };
