@@ -57,7 +57,19 @@ asked at every turn. The bytes are those of the journal, of the workspace's vers
 
 
 APART: Final = frozenset(
-    {"agentdyn", "board", "contexts", "everyday", "house", "language", "loop", "shell", "start", "worfbench"}
+    {
+        "agentdyn",
+        "board",
+        "contexts",
+        "ends",
+        "everyday",
+        "house",
+        "language",
+        "loop",
+        "shell",
+        "start",
+        "worfbench",
+    }
 )
 """Benchmarks that need what not every checkout has, such as recordings, the history, or a model's file.
 Each has its own page in docs/measurements."""

@@ -9,6 +9,7 @@ text.
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -35,16 +36,27 @@ def _escape(character: str) -> str:
 
 
 class Screen:
-    """A text stream that cleans what is written to it. Everything else is passed to the wrapped stream."""
+    """A text stream that cleans what is written to it. Everything else is passed to the wrapped stream.
+
+    A terminal that was closed takes nothing any more. That is no failure of who writes: a server that ends with its
+    terminal would stop ending in order at the first line that it prints about it.
+    """
 
     def __init__(self, stream: TextIO, *, json: bool = False) -> None:
         self._stream = stream
         self._clean = as_json if json else readable
+        self._is_terminal = stream.isatty()  # asked now: one that was closed is no terminal any more
 
     def write(self, text: str) -> int:
         """Write `text`, cleaned. Returns the length of the original text."""
-        self._stream.write(self._clean(text))
+        with self._closed_is_no_failure():
+            self._stream.write(self._clean(text))
         return len(text)
+
+    def flush(self) -> None:
+        """Write out what is buffered."""
+        with self._closed_is_no_failure():
+            self._stream.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write each line."""
@@ -57,6 +69,14 @@ class Screen:
             self.write(text)
         else:
             self._stream.write(text)
+
+    @contextmanager
+    def _closed_is_no_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not (self._is_terminal and error.errno == errno.EIO):
+                raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

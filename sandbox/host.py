@@ -32,7 +32,7 @@ from iact.sandbox.pool import CALM, Member, Pool
 from iact.sandbox.restarts import Restarts
 from iact.sandbox.secrets import LENT, Secrets
 from iact.sandbox.temporary_files import Temporaries, Temporary
-from iact.sandbox.threads import from_thread, in_thread
+from iact.sandbox.threads import from_thread, in_thread, to_the_end
 from iact.sandbox.workspace.mounts import below
 
 UP_WITHIN: Final = 10.0
@@ -472,7 +472,7 @@ class Host(ABC, Generic[Running]):
                 found = await in_thread(packages.fetch, lines, python, wheels, unpacker.reading())
                 await unpacker.unpack(found)
             finally:
-                await asyncio.shield(instance.stop())
+                await to_the_end(instance.stop())
             await in_thread(packages.take_over, place / unpack_inside.SITE, target)
         finally:
             await in_thread(shutil.rmtree, place, ignore_errors=True)

@@ -17,6 +17,7 @@ from iact.sandbox.health import serves
 from iact.sandbox.owner import Key
 from iact.sandbox.restarts import Restarts
 from iact.sandbox.temporary_files import Temporary
+from iact.sandbox.threads import to_the_end
 
 _HEALTH_PATIENCE = 4
 """Seconds that a module has to answer its health service."""
@@ -116,7 +117,7 @@ class Instance(ABC):
             self.ended = True
             self.forget(self)
             self.socket.close()
-            await asyncio.shield(self._remove())
+            await to_the_end(self._remove())
 
     async def _remove(self) -> None:
         if self.proxy is not None:

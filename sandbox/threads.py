@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, ParamSpec, TypeVar
@@ -40,14 +40,28 @@ async def in_thread(
 
     This way, the caller's clean-up knows about a container that was being created when the caller was cancelled.
     """
-    running = begin(function, *args, **kwargs)
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        if not running.cancelled():
-            running.exception()
-        raise
+    return await _ended(begin(function, *args, **kwargs))
+
+
+async def to_the_end(cleaning: Coroutine[object, object, _Result]) -> _Result:
+    """Await a clean-up. When cancelled meanwhile, wait for its end, then raise the cancellation."""
+    return await _ended(asyncio.create_task(cleaning))
+
+
+async def _ended(running: asyncio.Future[_Result]) -> _Result:
+    # A caller may be cancelled more than once, for instance by its session and then by the end of the program.
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+
+    if cancelled is None:
+        return running.result()
+    if not running.cancelled():
+        running.exception()
+    raise cancelled
 
 
 def from_thread(report: Report) -> Report:

@@ -3,11 +3,9 @@
 `python -m iact` spends 1.5 s of processor time on imports before it begins; the thousand commands of the tests spent
 most of their time there. Instead, each test process has one *stem*: a process that has imported the whole program and
 does nothing else. A command is a fork of the stem, with its own arguments, environment, working directory and standard
-streams. It runs `iact/__main__.py` as `python -m iact` would. At its end it waits for threads, calls exit handlers and
-flushes output. It doesn't free the program's objects one by one, as Python does and as the system does for nothing;
-that took nine tenths of a short command's time.
+streams. It runs `iact/__main__.py` as `python -m iact` would, and ends as that does.
 
-A fork can't test such an end, nor a cold start: the order of imports, their cost, and what they read from the
+A fork can't test a cold start: the order of imports, their cost, and what they read from the
 environment. The tests of packaging, completion and architecture start Python for that. So do tests that limit a process
 before it starts, or that need a process which others recognize by its arguments.
 

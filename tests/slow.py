@@ -24,6 +24,10 @@ SLOW: Final = (
     "acceptance/test_scenes_in_cluster.py",
     "acceptance/test_store_faults.py",
     "sandbox/test_registry.py",
+    # Ends of every kind, and an engine that goes wrong.
+    "acceptance/test_ends.py",
+    "acceptance/test_namespaces.py",
+    "sandbox/test_engine_faults.py",
     # Plans.
     "acceptance/test_stopped_plans.py",
     "acceptance/test_verdicts.py",

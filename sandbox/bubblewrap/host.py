@@ -29,7 +29,7 @@ from iact.sandbox.host import Given, Host, ModuleStart, cannot_prepare
 from iact.sandbox.images import payload
 from iact.sandbox.instance import Instance
 from iact.sandbox.temporary_files import Temporary
-from iact.sandbox.threads import from_thread, in_thread
+from iact.sandbox.threads import from_thread, in_thread, to_the_end
 
 WEAKER = "tools run under bubblewrap, whose isolation is weaker than a Docker engine's"
 MISSING = "bubblewrap is not installed, so tools can't run in it; run `sudo apt-get install bubblewrap`."
@@ -181,13 +181,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             jail = await self._spawn(module, place, base)
             yield jail, folder, temporary, proxy
         except BaseException as error:
-            if proxy is not None:
-                await asyncio.shield(proxy.close())
-            if jail is not None:
-                await asyncio.shield(jail.end())
-            await asyncio.shield(in_thread(socket_folder.remove, folder))
-            if temporary is not None:
-                await asyncio.shield(temporary.release())
+            await to_the_end(_cleaned(folder, jail, proxy, temporary))
             if isinstance(error, OSError):
                 raise cannot_prepare(error, folder) from error
             raise
@@ -239,6 +233,19 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             raise
         log = bytearray()
         return Jail(started, group, log, asyncio.create_task(_keep_end(started.stdout, log)), own)
+
+
+async def _cleaned(
+    folder: Path, jail: Jail | None, proxy: EgressProxy | None, temporary: Temporary | None
+) -> None:
+    """Remove everything that a start which failed has made."""
+    if proxy is not None:
+        await proxy.close()
+    if jail is not None:
+        await jail.end()
+    await in_thread(socket_folder.remove, folder)
+    if temporary is not None:
+        await temporary.release()
 
 
 _OF_A_PROGRAM: Final = ("/usr", "/bin", "/lib", "/lib64")

@@ -43,10 +43,11 @@ from iact.sandbox.docker.stdio import possible as stdio_possible
 from iact.sandbox.egress import EgressProxy, Outside
 from iact.sandbox.host import CROWDED, UP_WITHIN, Given, Host, ModuleStart, cannot_prepare
 from iact.sandbox.images.debian_root import AS_ROOT
+from iact.sandbox.images.recipe import Recipe
 from iact.sandbox.instance import Instance
 from iact.sandbox.owner import Key
 from iact.sandbox.temporary_files import Temporary
-from iact.sandbox.threads import from_thread, in_thread
+from iact.sandbox.threads import from_thread, in_thread, to_the_end
 
 _INSTALLING = 120
 """Seconds for reinstalling packages that a session installed earlier."""
@@ -193,7 +194,14 @@ class DockerHost(Host[DockerInstance]):
                 raise SandboxUnavailable("The sandbox is closed; start the program again.")
             if self._client is None:
                 client = await in_thread(connect)
-                self._isolation = isolation.of(await in_thread(client.info), self._runtime)
+                try:
+                    self._isolation = isolation.of(await in_thread(client.info), self._runtime)
+                except BaseException as error:
+                    await in_thread(client.close)
+                    if isinstance(error, EngineFailure):
+                        raise _engine_failed(error, "say what it can do") from error
+                    raise
+
                 await self._reap(client)
                 self._catalogue.root = self._isolation.root(ours=os.geteuid() == 0)
                 self._client = client
@@ -215,17 +223,10 @@ class DockerHost(Host[DockerInstance]):
         client = await self._engine()
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
-            keeping = ""
-            if module.system:
-                reference, python = module.system, ""
-                lost = f"The engine has lost the image of the module {module.name}; add it again."
-                await in_thread(user_image.image_of, client, reference, lost)
-                if self._isolation.joins:
-                    keeping = (await in_thread(image.ensure, client, from_thread(start.report))).reference
-            else:
-                base = await in_thread(image.ensure, client, from_thread(start.report), recipe=recipe)
-                reference = base.reference
-                python = await in_thread(image.python_of, client, reference)
+            try:
+                reference, python, keeping = await self._image(client, start, recipe)
+            except EngineFailure as error:
+                raise _engine_failed(error, "find the image") from error
         given = await self._given(start, python)
         async with self._building(client, start, given, reference, keeping) as started:
             container, place = started.container, started.place
@@ -268,6 +269,25 @@ class DockerHost(Host[DockerInstance]):
                 known_as=self._name,
                 refused=self._refused,
             )
+
+    async def _image(
+        self, client: docker.DockerClient, start: ModuleStart, recipe: Recipe
+    ) -> tuple[str, str, str]:
+        """The image for a module, the version of its Python, and the image of what keeps its lease.
+
+        A system of a person's own has no Python that we know of, and all others keep their lease themselves: then "".
+        """
+        module = start.module
+        if not module.system:
+            base = await in_thread(image.ensure, client, from_thread(start.report), recipe=recipe)
+            return base.reference, await in_thread(image.python_of, client, base.reference), ""
+
+        lost = f"The engine has lost the image of the module {module.name}; add it again."
+        await in_thread(user_image.image_of, client, module.system, lost)
+        if not self._isolation.joins:
+            return module.system, "", ""
+        keeping = await in_thread(image.ensure, client, from_thread(start.report))
+        return module.system, "", keeping.reference
 
     async def _check_walls(self, container: Container, name: str, *, root: bool) -> None:
         """Check from outside that the kernel dropped the rights that the engine was told to drop.
@@ -330,18 +350,34 @@ class DockerHost(Host[DockerInstance]):
                 await stdio.open()
             yield _Started(container, folder, place, temporary, proxy, stdio, lease, kept_by)
         except BaseException as error:
-            if stdio is not None:
-                await asyncio.shield(stdio.close())
-            if proxy is not None:
-                await asyncio.shield(proxy.close())
-            await asyncio.shield(self._undo(client, container, kept_by, folder, lease))
-            if temporary is not None:
-                await asyncio.shield(temporary.release())
+            await to_the_end(
+                self._cleaned(client, container, kept_by, folder, lease, stdio, proxy, temporary)
+            )
             if isinstance(error, EngineFailure):
                 raise _engine_failed(error) from error
             if isinstance(error, OSError):
                 raise cannot_prepare(error, folder) from error
             raise
+
+    async def _cleaned(
+        self,
+        client: docker.DockerClient,
+        container: Container | None,
+        kept_by: Container | None,
+        folder: Path,
+        lease: Lease | None,
+        stdio: Stdio | None,
+        proxy: EgressProxy | None,
+        temporary: Temporary | None,
+    ) -> None:
+        """Remove everything that a start which failed has made."""
+        if stdio is not None:
+            await stdio.close()
+        if proxy is not None:
+            await proxy.close()
+        await self._undo(client, container, kept_by, folder, lease)
+        if temporary is not None:
+            await temporary.release()
 
     async def _undo(
         self,
@@ -537,10 +573,9 @@ def _check_reach(start: ModuleStart) -> None:
         )
 
 
-def _engine_failed(error: Exception) -> SandboxUnavailable:
+def _engine_failed(error: Exception, what: str = "start the container") -> SandboxUnavailable:
+    """What a person is told about an engine that could not do `what`."""
     if isinstance(error, docker.errors.APIError):
         text = str(error.explanation or error).splitlines()[0][:300]
-        return SandboxUnavailable(
-            f"The Docker engine could not start the container ({text}); run `iact doctor`."
-        )
+        return SandboxUnavailable(f"The Docker engine could not {what} ({text}); run `iact doctor`.")
     return SandboxUnavailable(advice(error))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import pty
@@ -18,7 +20,7 @@ from iact.core.journal import encode, read_journal
 from iact.core.ports import JSON
 from iact.core.records.content import Unknown
 from iact.core.records.record import GENESIS
-from iact.terminal import as_json, readable
+from iact.terminal import Screen, as_json, readable
 from tests.acceptance.product import NO_MODULES, Product
 from tests.command import Command
 from tests.endpoint import Endpoint, HttpError, Reply
@@ -186,3 +188,21 @@ def test_json_means_the_same(value: dict[str, str]) -> None:
     text = json.dumps(value, ensure_ascii=False)
     assert json.loads(as_json(text)) == value
     assert not [match for match in DECEPTIVE.finditer(as_json(text)) if not match["flag"]]
+
+
+def test_a_terminal_that_was_closed_is_no_failure_and_a_broken_disk_is(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    with open(slave, "w", encoding="utf-8") as terminal:
+        screen = Screen(terminal)
+        print("said", file=screen, flush=True)
+        os.close(master)
+        print("said to nobody", file=screen, flush=True)
+        with suppress(OSError):
+            terminal.close()  # tries to write it once more
+
+    class Broken(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output error"):
+        Screen(Broken()).flush()
