@@ -30,7 +30,7 @@ from iact.core.session.questions import is_question
 from iact.core.session.source import source_of, written_source
 from iact.core.session.templates import Template
 from iact.web import choices, files, inspection, own_secrets, people, review, sessions, timeline
-from iact.web.downloads import Content
+from iact.web.downloads import Content, View
 from iact.web.follower import Cursor
 from iact.web.history import RecordHistory
 from iact.web.ports import PeopleRegister, Product, Runtime, Session, SharedSetup, Tenant
@@ -103,8 +103,8 @@ class Client(Protocol):
         """The files of the watched session."""
         ...
 
-    def offer(self, name: str, content: Content) -> str:
-        """Offer a file for download. Returns its address."""
+    def offer(self, name: str, content: Content, *, view: View | None = None) -> str:
+        """Offer a file for download, or to be looked at. Returns its address."""
         ...
 
     def product(self) -> Product:
@@ -526,6 +526,12 @@ async def _download(client: Client, message: requests.Download) -> answers.Downl
     return {"href": client.offer(f"{message.name}{inspection.suffix(value)}", content)}
 
 
+async def _view(client: Client, message: requests.ViewVariable) -> answers.Download:
+    value, content = await client.history().variable(message.path, message.name, message.at)
+    view, shown = await asyncio.to_thread(inspection.viewed, value, content)
+    return {"href": client.offer(message.name, shown, view=view)}
+
+
 async def _export(client: Client, message: requests.Export) -> answers.Download:
     client.history()
     session = await client.session()
@@ -683,7 +689,7 @@ async def _memory_rebuild(client: Client, message: requests.RebuildMemory) -> an
 WHILE_OPENING: Final = frozenset(
     {
         "hello", "ping", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
-        "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
+        "session.deleted", "session.restore", "session.purge", "examples", "example.timeline", "about", "address", "models", "model.try",
         "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
         "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "memory.clear", "memory.switch", "memory.distil", "secrets", "secret.set", "secret.remove", "shared",
         "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit", "audit.download",
@@ -732,6 +738,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "files.download": _command(requests.FetchAll, files.fetch_all, "see"),
     "file": _command(requests.ShowFile, files.show_file, "see"),
     "file.diff": _command(requests.CompareFile, files.compare_file, "see"),
+    "file.view": _command(requests.ViewFile, files.view_file, "see"),
     "file.download": _command(requests.FetchFile, files.fetch_file, "see"),
     "pending": _command(requests.ListPending, review.list_pending, "inspect"),
     "patch": _command(requests.ShowPatch, review.show_patch, "inspect"),
@@ -759,6 +766,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "upload": _command(requests.Upload, _upload, "change"),
     "upload.end": _command(requests.EndUpload, _end_upload, "steer"),
     "download": _command(requests.Download, _download, "see"),
+    "variable.view": _command(requests.ViewVariable, _view, "see"),
     "export": _command(requests.Export, _export, "inspect"),
     "about": _command(requests.About, _about, "admin"),
     "address": _command(requests.NewAddress, _address, "admin"),
@@ -775,6 +783,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "first.keep": _command(requests.KeepFirstMessage, choices.keep_first_message, "change"),
     "first.forget": _command(requests.ForgetFirstMessage, choices.forget_first_message, "change"),
     "examples": _command(requests.ListExamples, _examples, "list"),
+    "example.timeline": _command(requests.ShowExample, timeline.show_example, "list"),
     "context": _command(requests.ShowContext, _context, "inspect"),
     "variables": _command(requests.ListVariables, _variables, "see"),
     "variable": _command(requests.ShowVariable, _variable, "see"),

@@ -38,7 +38,7 @@ from iact.core.session.person import acting
 from iact.core.session.store import SessionStore
 from iact.core.session.view import NodeView
 from iact.web.commands import COMMANDS, WHILE_OPENING
-from iact.web.downloads import Content, Downloads
+from iact.web.downloads import Content, Downloads, View
 from iact.web.files import FileMessages
 from iact.web.follower import Cursor, Follower, node_fields, show_end
 from iact.web.history import RecordHistory
@@ -449,8 +449,10 @@ class Connection:
         session_id, place = await self._find(session_id)
         runtime, self._place = place.tenant.runtime, place
         if session_id is None:
-            model = runtime.model_label
-            await self._outbox.send({"type": "session", "id": None, "since": 0, "model": model})
+            model, small = runtime.model_label, sorted(runtime.small_models)
+            await self._outbox.send(
+                {"type": "session", "id": None, "since": 0, "model": model, "small": small}
+            )
             await self._outbox.send({"type": "tree", "nodes": []})
             return
 
@@ -714,9 +716,9 @@ class Connection:
             raise Forbidden("This link does not show the files of the session.")
         return self._files
 
-    def offer(self, name: str, content: Content) -> str:
-        """Offer a file for download. Returns its address."""
-        return self._shared.downloads.put(name, content, self.who.whose)
+    def offer(self, name: str, content: Content, *, view: View | None = None) -> str:
+        """Offer a file for download, or to be looked at. Returns its address."""
+        return self._shared.downloads.put(name, content, self.who.whose, view=view)
 
     def product(self) -> Product:
         """What the rest of the product provides.

@@ -1,7 +1,7 @@
 """Messages about the files of a session: listing them, what changed when, their content, and downloads.
 
-A file is never served as a page: text is sent as text; a picture, a sound or a film is recognised by its first bytes and
-fetched as a download; everything else is a download.
+A file is never a page of this server: text is sent as text; a picture, a sound or a film is recognised by its first
+bytes and fetched as a download; what can be looked at has a frame (`web.downloads`); everything else is a download.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from iact.core.ports import KeptFile
 from iact.core.records.record import Record
 from iact.core.session.file_browser import FileBrowser, Files, VersionChange
 from iact.core.session.review import counts
-from iact.web.downloads import Content
+from iact.web.downloads import Content, View, shown_html
+from iact.web.looks import look_of, view_as
 from iact.web.media import media_of
 from iact.web.ports import Runtime, Session
 from iact.web.safe_text import shortened, visible
@@ -147,7 +148,7 @@ class FilesClient(Protocol):
 
     def files(self) -> FileMessages: ...
 
-    def offer(self, name: str, content: Content) -> str: ...
+    def offer(self, name: str, content: Content, *, view: View | None = None) -> str: ...
 
 
 async def list_files(client: FilesClient, message: requests.ListFiles) -> answers.FileList:
@@ -195,6 +196,9 @@ async def show_file(client: FilesClient, message: requests.ShowFile) -> answers.
     if one.type != "file":
         return shown
     start = await asyncio.to_thread(_start, files.browser, one)
+    look = _look(one, start)
+    if look is not None:
+        shown["look"] = look
     medium = media_of(start)
     if medium is not None:
         shown["show"], shown["media"] = medium
@@ -211,6 +215,19 @@ async def show_file(client: FilesClient, message: requests.ShowFile) -> answers.
     if table is not None:
         shown["show"], (shown["rows"], shown["more_rows"]) = "table", table
     return shown
+
+
+async def view_file(client: FilesClient, message: requests.ViewFile) -> answers.Download:
+    """Answer `file.view`."""
+    files = client.files()
+    one = await files.found(message.path, message.at)
+    start = await asyncio.to_thread(_start, files.browser, one) if one.type == "file" else b""
+    view = view_as(_look(one, start), one.size)
+
+    name = one.path.rpartition("/")[2]
+    if view == "html":
+        return {"href": client.offer(name, shown_html(start), view=view)}
+    return {"href": client.offer(name, lambda: files.browser.content(one), view=view)}
 
 
 async def find_files(client: FilesClient, message: requests.FindFiles) -> answers.NamedFilesList:
@@ -260,6 +277,12 @@ async def fetch_all(client: FilesClient, message: requests.FetchAll) -> answers.
 def _described(one: KeptFile, last: dict[str, int]) -> answers.FileRow:
     fields: answers.FileRow = {"path": one.path, "kind": one.type, "size": one.size}
     return {**fields, "n": last[one.path]} if one.path in last else fields
+
+
+def _look(one: KeptFile, start: bytes) -> answers.Look | None:
+    """What a file can be looked at as."""
+    is_text = _text(start, whole=len(start) >= one.size) is not None
+    return look_of(one.path, "", start, is_text=is_text)
 
 
 def _start(browser: FileBrowser, one: KeptFile) -> bytes:

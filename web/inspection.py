@@ -12,6 +12,8 @@ from typing import Final
 from iact.core.session.consent import variable_digest
 from iact.core.session.replay import SeenContext
 from iact.core.session.view import Variable
+from iact.web.downloads import View, shown_html
+from iact.web.looks import look_of, view_as
 from iact.web.safe_text import shortened, visible
 from iact.web.wire import answers
 
@@ -60,7 +62,19 @@ def content_fields(path: str, value: Variable, content: bytes) -> answers.Variab
         "text": text,
         "left_out": left_out,
         "digest": digest,
+        "look": look_of(value.name, value.media, content, is_text=text is not None),
     }
+
+
+def viewed(value: Variable, content: bytes) -> tuple[View, bytes]:
+    """A variable's content as it is shown in a frame.
+
+    Raises:
+        UsageError: it can't be.
+    """
+    look = look_of(value.name, value.media, content, is_text=_reads_as_text(content))
+    view = view_as(look, len(content))
+    return view, shown_html(content) if view == "html" else content
 
 
 def _reads_as_text(content: bytes) -> bool:

@@ -565,6 +565,11 @@ class Runtime(Protocol):
         ...
 
     @property
+    def small_models(self) -> frozenset[str]:
+        """The names of the models that would answer in a new session and are small: often wrong."""
+        ...
+
+    @property
     def templates(self) -> Templates:
         """The plans that people kept."""
         ...

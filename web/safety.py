@@ -39,6 +39,8 @@ CONTENT_SECURITY_POLICY: Final = "; ".join(
         "style-src 'self'",
         "img-src 'self' blob:",
         "media-src blob:",
+        # Files that are looked at (web/downloads.py): each is a document of its own, with a stricter policy.
+        "frame-src 'self'",
         "connect-src 'self'",
         "font-src 'self'",
         "form-action 'self'",
@@ -145,6 +147,7 @@ ROUTES: Final[Mapping[str, Right]] = {
     "/": "greet",
     "/static/": "greet",
     "/download/": "greet",
+    "/view/": "greet",
     SOCKET_PATH: "greet",
     ALIVE: "public",
     READY: "public",

@@ -35,7 +35,7 @@ from iact.core.session.figures import Figures, Workload
 from iact.web import safety
 from iact.web.assets import load
 from iact.web.connection import Connection, Shared
-from iact.web.downloads import PREFIX, Content, Download
+from iact.web.downloads import PREFIX, VIEW, VIEWS, Content, Download, view_of
 from iact.web.limits import MAX_MESSAGE, PING_SECONDS, SILENT_SECONDS
 from iact.web.markup import NOTHING, html, trusted
 from iact.web.ports import Entrance, People, PeopleRegister, Product, Runtime, SharedSetup, Tenant, Tenants
@@ -415,9 +415,9 @@ class PageServer:
                     303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
                 )
             case safety.WantsPath(path, who):
-                download = await self.download(path, who) if path.startswith(PREFIX) else None
+                download = await self.download(path, who) if path.startswith((PREFIX, VIEW)) else None
                 if download is not None:
-                    return await self._send_download(connection, download)
+                    return await self._send_download(connection, download, path)
                 packed = "gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
                 return self._file(path, request.path.partition("?")[2], packed=packed)
             case safety.WantsSocket(who):
@@ -456,8 +456,14 @@ class PageServer:
         reply = await asyncio.to_thread(self.enter, asked)
         return _response(reply.status, reply.body, "application/json; charset=utf-8", reply.headers)
 
-    async def _send_download(self, connection: ServerConnection, download: Download) -> Response:
-        headers, media = [("Content-Disposition", download.disposition)], "application/octet-stream"
+    async def _send_download(
+        self, connection: ServerConnection, download: Download, address: str
+    ) -> Response:
+        media, headers = "application/octet-stream", [("Content-Disposition", download.disposition)]
+        view = view_of(address)
+        if view is not None:
+            media, headers = VIEWS[view][0], [*VIEWS[view][1]]
+
         if isinstance(download.content, bytes):
             return _response(200, download.content, media, headers)
         head = _response(200, "", media, [*headers, ("Transfer-Encoding", "chunked")])

@@ -1,12 +1,14 @@
-"""The message that asks what each agent did when (`core.session.waterfall`), as wire fields."""
+"""The messages that ask what each agent did when (`core.session.waterfall`), as wire fields."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Final, Protocol
 
+from iact.core.errors import UsageError
+from iact.core.session.journals import read_records
 from iact.core.session.waterfall import Stretch, Waterfall, waterfall
-from iact.web.ports import Session
+from iact.web.ports import Product, Session
 from iact.web.wire import answers, requests
 
 MOST: Final = 4_000
@@ -23,6 +25,21 @@ async def show_timeline(client: TimelineClient, message: requests.ShowTimeline) 
     """Answer `timeline`. It is an error if no session is watched, since reading must not start one."""
     records = list(client.watched().records())
     return await asyncio.to_thread(lambda: timeline_fields(waterfall(records)))
+
+
+class ExamplesClient(Protocol):
+    """The part of a connection that the message about a recording acts on."""
+
+    def product(self) -> Product: ...
+
+
+async def show_example(client: ExamplesClient, message: requests.ShowExample) -> answers.Timeline:
+    """Answer `example.timeline`."""
+    examples = client.product().examples()
+    folder = next((example.folder for example in examples if example.id == message.example), None)
+    if folder is None:
+        raise UsageError(f"There is no recording {message.example[:80]!r}.")
+    return await asyncio.to_thread(lambda: timeline_fields(waterfall(read_records(folder))))
 
 
 def timeline_fields(told: Waterfall) -> answers.Timeline:

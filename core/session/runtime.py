@@ -459,6 +459,14 @@ class Runtime:
         profile = self._models.profile("smart")
         return profile.label or profile.name
 
+    @property
+    def small_models(self) -> frozenset[str]:
+        """The names of models that would answer in a new session and are small: they bring a static prompt of their own."""
+        profile = self._models.profile("smart")
+        if profile.static is None:
+            return frozenset()
+        return frozenset({profile.name})
+
     async def close(self, session_id: str) -> None:
         """Close one session."""
         session = self._open.pop(session_id, None)

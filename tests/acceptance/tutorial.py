@@ -215,8 +215,10 @@ def _yes_and_no(page: Page, folder: Path, picture: Pictured) -> None:
 
 
 def first_task(page: Page) -> None:
-    """Step 2: a suggestion of the first page is sent."""
-    page.get_by_role("button", name=SQUARES).click()
+    """Step 2, with a model that is connected: it is offered other tasks, so the suggestion is written."""
+    expect(page.locator(".suggestion")).to_have_count(3)
+    expect(page.get_by_role("button", name=SQUARES)).to_have_count(0)
+    page.locator("#composer-text").fill(SQUARES)
     page.keyboard.press("Enter")
     expect(page.locator(".dialogue")).to_contain_text("100")
     _settled(page)

@@ -502,6 +502,7 @@ class FakeRuntime:
     """Sessions by id; `open(None)` makes `new-1`, `new-2`, …"""
 
     model_label = LABEL
+    small_models = frozenset({"qwen2.5-coder-1.5b"})
 
     def __init__(self, *sessions: FakeSession, memory: Memory | None = None) -> None:
         self.hosts: list[HostRow] = []

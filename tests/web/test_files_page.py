@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Page, expect
 
 from iact.choices import Choices
@@ -16,6 +17,7 @@ from iact.settings import Settings
 from iact.surroundings import ServerSurroundings
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import Browsing, browsing
+from tests.web.test_accessible_page import check
 from tests.web.test_page import run
 
 SCRIPT = {"/": ["Hello, **you**.", "```READ text=$sales\n```\n", "Read: $read_1."]}
@@ -58,29 +60,87 @@ def test_a_file_becomes_a_variable_and_comes_back(tmp_path: Path) -> None:
         page = await browser.page(session.id)
         await expect(page.locator(".entry.reply strong")).to_have_text("you")
         await page.locator("[data-role=file]").set_input_files(file)
+        await expect(page.locator(".attachments li")).to_contain_text("sales.csv")
+        await page.locator("[data-role=text]").fill("Read it.")
+        await page.keyboard.press("Enter")
         await expect(page.locator(".dialogue")).to_contain_text("Uploaded sales.csv as $sales")
-        await expect(page.locator("[data-role=news]")).to_contain_text("$sales")
-        await page.locator(".dialogue").get_by_role("button", name="$sales").click()
+        await expect(page.locator(".attachments li")).to_have_count(0)
+        await expect(page.locator(".entry.reply").last).to_contain_text("Read: $read_1.")
+        await page.locator(".dialogue").get_by_role("button", name="$sales").first.click()
         dialog = page.get_by_role("dialog")
         await expect(dialog.locator("pre")).to_contain_text("year,revenue")
         await expect(dialog).to_contain_text("upload")
         name, got = await saved(page, dialog.get_by_role("button", name="Download").click)
         assert (name, got) == ("sales.csv", content)
-        await page.keyboard.press("Escape")
-        await page.locator("[data-role=text]").fill("Read it.")
-        await page.keyboard.press("Enter")
-        await expect(page.locator(".entry.reply").last).to_contain_text("Read: $read_1.")
         assert session.state.root.table["sales"].load() == content
 
     on_stage(tmp_path / "data", test)
 
 
-def test_what_is_dropped_opens_a_session_if_there_is_none(tmp_path: Path) -> None:
+PICTURE = """([name, size]) => {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = size;
+    return new Promise((done) => canvas.toBlob((blob) => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([blob], name, { type: "image/png" }));
+        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+        done();
+    }));
+}"""
+
+
+@pytest.mark.no_prefix_law("two sessions ask the same scripted model")
+@pytest.mark.parametrize(("width", "locale"), [(1280, "en-US"), (390, "de-DE")])
+def test_files_wait_beside_the_message_and_can_be_taken_away(tmp_path: Path, width: int, locale: str) -> None:
+    async def test(browser: Browsing, opened: Runtime, session: Session) -> None:
+        page = await browser.page(width=width, locale=locale, scheme="dark")
+        await page.evaluate(DROP, ["sales.csv", "a,b"])
+        await page.evaluate(PICTURE, ["plan.png", 64])
+        chips = page.locator(".attachments li")
+        await expect(chips).to_have_count(2)
+        await expect(chips.first).to_contain_text("csv")
+        thumbnail = chips.last.locator("img")
+        await expect(thumbnail).to_be_visible()
+        assert await thumbnail.evaluate("image => image.complete && image.naturalWidth") == 64
+        await check(page, f"attached files, {width} wide")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+        # Nothing of them has left the page: there is no session yet.
+        assert len(opened.sessions()) == 1
+        remove = "Remove sales.csv" if locale == "en-US" else "sales.csv entfernen"
+        await chips.first.get_by_role("button", name=remove).focus()
+        await page.keyboard.press("Enter")
+        await expect(chips).to_have_count(1)
+        await expect(page.locator("[data-role=text]")).to_be_focused()
+
+        # They are of this message: another session has none of them.
+        await page.evaluate("id => { location.hash = id; }", session.id)
+        await expect(page.locator(".entry.reply strong")).to_have_text("you")
+        await expect(chips).to_have_count(0)
+        await page.go_back()
+        await expect(chips).to_have_count(1)
+
+        await page.locator("[data-role=text]").fill("Look at it.")
+        await page.locator("[data-role=send]").click()
+        await expect(page.locator(".dialogue")).to_contain_text("plan.png")
+        await expect(page.locator(".entry.incoming")).to_contain_text("Look at it.")
+        await expect(chips).to_have_count(0)
+        assert len(opened.sessions()) == 2
+
+    on_stage(tmp_path, test)
+
+
+@pytest.mark.no_prefix_law("two sessions ask the same scripted model")
+def test_what_is_dropped_opens_a_session_with_its_message_if_there_is_none(tmp_path: Path) -> None:
     async def test(browser: Browsing, opened: Runtime, session: Session) -> None:
         page = await browser.page()
         await page.evaluate(DROP, ["../<b>x</b>.csv", "a,b"])
-        await expect(page.locator(".dialogue")).to_contain_text("Uploaded b>.csv as $b")
         await expect(page.locator("[data-role=drop]")).to_be_hidden()
+        await expect(page.locator(".attachments li")).to_have_count(1)
+        assert len(opened.sessions()) == 1
+        await page.locator("[data-role=text]").fill("Hello?")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".dialogue")).to_contain_text("Uploaded b>.csv as $b")
         await expect(page).to_have_url(re.compile("#[0-9a-f-]+$"))
         assert len(opened.sessions()) == 2
         # What is only looked at takes nothing.

@@ -41,6 +41,18 @@ _ALLOWED: Final = frozenset(
         ("palette.js", "Alt+Shift+\0"),  # names of keys
         ("language.js", "English"),  # languages, in their own words
         ("language.js", "Deutsch"),
+        *(
+            ("spreadsheet.js", name)
+            for name in (  # files, elements and attributes of a workbook
+                "xl/workbook.xml",
+                "xl/_rels/workbook.xml.rels",
+                "xl/sharedStrings.xml",
+                "xl/styles.xml",
+                "Relationship",
+                "Id",
+                "Target",
+            )
+        ),
     }
 )
 """Literals that look like words of ours and are none, by script."""
@@ -156,7 +168,7 @@ async def english_on(page: Page) -> list[str]:
     texts: list[str] = await page.evaluate(
         """() => {
         // What people, agents and files say, and what the fake product around the server does.
-        const foreign = '.md, pre, code, kbd, .examples, .model, [data-role=answers], .journal, .suggestion, [data-role=session-title], '
+        const foreign = '.md, pre, code, kbd, .examples, .model, [data-role=answers], .journal, .suggestion, .at-work, [data-role=session-title], '
           + '.session-row .title, .session-more, [data-role=replay-what], .rows, .snippet';
         const found = [];
         const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

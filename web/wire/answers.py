@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, NotRequired
+from typing import Annotated, Final, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
@@ -225,11 +225,16 @@ class Reading(TypedDict):
     digest: str
 
 
+Look: TypeAlias = Literal["html", "pdf", "markdown", "table", "sheet"]
+"""What content can be looked at as, besides its text."""
+
+
 class VariableContent(Variable):
     sha256: str
     text: str | None
     left_out: int
     digest: str
+    look: Look | None
 
 
 # --- time -----------------------------------------------------------------------------------------------------
@@ -286,6 +291,7 @@ class ChangeList(TypedDict):
 
 class FileContent(FileRow):
     show: Literal["text", "table", "image", "audio", "video", "link", "large", "binary"]
+    look: NotRequired[Look]
     text: NotRequired[str]
     left_out: NotRequired[int]
     rows: NotRequired[list[list[str]]]

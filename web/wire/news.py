@@ -29,7 +29,8 @@ class SessionNews(TypedDict):
     compute durations. `levels`: the intent levels of its policy, by name. `last`: its newest record. `readonly`: it can
     only be viewed. `example`: it comes with the product. `foreign`: why this installation does not accept it as its
     own. `opening`: only its end has been read so far. `role`, `owner`: for another user's session, the client's role in
-    it and the owner's name. `small`: names of its models, now or earlier, that are small and often wrong.
+    it and the owner's name. `small`: names of its models, now or earlier, that are small and often wrong; without a
+    session, those that would answer.
     """
 
     type: Literal["session"]

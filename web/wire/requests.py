@@ -305,6 +305,13 @@ class Download(Message):
     at: int | None = Field(default=None, ge=1)
 
 
+class ViewVariable(Download):
+    """The content of one variable to be looked at in a frame: a page without scripts, or a PDF.
+
+    The `ok` has `href`, an address that can be fetched once.
+    """
+
+
 class Export(Message):
     """The watched session up to record `at` (null: all) as one HTML page; the `ok` has `href` as for `download`."""
 
@@ -324,6 +331,15 @@ class NewAddress(Message):
 
 class ListExamples(Message):
     """Recorded sessions to view. The `ok` has `list`, each with `id`, for `open`, and `title` and `about`."""
+
+
+class ShowExample(Message):
+    """What each agent of a recording did when, without viewing it. `example`: its `id` in `examples`.
+
+    The `ok` is that of `timeline`.
+    """
+
+    example: Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
 class OnAgent(Message):
@@ -707,6 +723,10 @@ class FetchFile(Message):
 
     path: FilePath
     at: int | None = Field(default=None, ge=1)
+
+
+class ViewFile(FetchFile):
+    """A file to be looked at in a frame: a page without scripts, or a PDF. The `ok` has `href`, for one request."""
 
 
 class Mentioned(Message):

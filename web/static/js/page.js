@@ -1,7 +1,6 @@
 // Wires the page: the connection to the server, the store, the views, and the address.
 
 import { Heading } from "./agents/heading.js";
-import { Inspector } from "./agents/inspector.js";
 import { Tree } from "./agents/tree.js";
 import { icon, onceAFrame, part, setText, styled } from "./base/dom.js";
 import { Drawers } from "./base/drawers.js";
@@ -62,8 +61,9 @@ export class Page {
   /** @type {import("./dialogue/pictures.js").FetchPictures} */
   pictures = () => this.#pictures ??= import("./dialogue/pictures.js").then(({ Pictures }) => new Pictures(this.ask, () => this.store.session.id));
   modePicker = new ModePicker(this.store);
-  composer = new Composer(this.store, (path, text, mode, calls, once) => {
+  composer = new Composer(this.store, async (path, text, mode, calls, once) => {
     if (mode === "fork" || mode === "run") return this.#fork(text, mode === "run");
+    if (path === "/") await this.uploads.deliver();
     return mode === "say"
       ? this.uploads.message(text, { ...this.modePicker.way, once })
       : this.connection.request("inject", { path, text, mode, calls, once });
@@ -81,7 +81,11 @@ export class Page {
   unreachable = () => this.composer.say(t("Not connected; try again in a moment."), true);
   settings = lazily("settings-open", "settings", async () => new (await import("./settings/settings.js")).SettingsDialog(this.request, () => this.#hello()), this.unreachable);
   dialogue = new Dialogue(this.store, {
-    suggest: (text) => this.composer.put(text),
+    suggest: (text, files) => {
+      this.composer.put(text);
+      if (files.length) this.uploads.send(files);
+    },
+    ask: this.request,
     explain: () => this.settings.show(),
     connect: () => this.settings.show("connect"),
     open: (/** @type {string} */ id) => this.open(id, true),
@@ -98,12 +102,8 @@ export class Page {
     },
     open: (path, n) => this.attempt(this.#openResult(path, n)),
   });
-  inspector = new Inspector(this.store, this.ask, (n) => {
-    this.drawers.close();
-    const record = this.store.record(n);
-    if (record) this.choose(record.agent);
-    requestAnimationFrame(() => requestAnimationFrame(() => this.dialogue.reveal(n)));
-  }, (path, name) => this.#showVariable(path, name), { open: this.openFile, fetch: this.fetchFile });
+  /** Shows one of the details about the selected agent. */
+  inspector = { reach: (/** @type {import("./agents/inspector.js").Tab} */ tab) => this.attempt(this.#inspect().then((it) => it.reach(tab))) };
   approvals = new Approvals(this.store, ([call, ...also], [digest, ...others], allow, remember, why, lasts) =>
     this.connection.request("clear", { call, allow, digest, remember, ...(also.length && { also, also_digests: others }), ...(why && { why }), ...(lasts && { for: lasts }) }), (path) => this.choose(path),
     (ask, digest, accept, values) => this.connection.request("form.answer", { ask, digest, accept, values }),
@@ -125,6 +125,7 @@ export class Page {
   /** Requests a session again that stopped because the disk was full. @type {ReturnType<typeof setTimeout>|undefined} */
   #again;
   // Parts that most visits don't need are fetched on first use.
+  /** @type {Promise<import("./agents/inspector.js").Inspector>|undefined} */ #inspector;
   /** @type {Promise<import("./agents/variables.js").VariableDialog>|undefined} */ #variables;
   /** @type {Promise<import("./files/viewer.js").FileDialog>|undefined} */ #viewer;
   /** @type {Promise<import("./dialogue/pictures.js").Pictures>|undefined} */ #pictures;
@@ -150,6 +151,7 @@ export class Page {
 
   #views() {
     const { store } = this;
+    this.#showPanes();
     new ActivityLine(store, this.actions.cancel);
     new Tree(store, this.actions, (path) => this.choose(path));
     new Heading(store, this.actions);
@@ -163,6 +165,11 @@ export class Page {
       event.preventDefault();
       this.composer.focus();
     });
+  }
+
+  /** The panes at the sides are closed until there is something in them. */
+  #showPanes() {
+    document.querySelector(".panes")?.classList.toggle("blank", this.store.session.id === null);
   }
 
   #dialogs() {
@@ -197,6 +204,7 @@ export class Page {
     const { store, connection } = this;
     store.addEventListener("session", () => {
       const { model, intent, levels } = store.session;
+      this.#showPanes();
       // In an empty session, the dialogue itself shows which model answers.
       part("model").hidden = !model || store.session.id === null;
       part("intent").hidden = Boolean(store.session.opening);
@@ -280,6 +288,7 @@ export class Page {
   /** Parts that are fetched when the session first needs them. */
   #later() {
     const { store, connection } = this;
+    this.#whenNeeded("session", () => store.session.id !== null, () => this.#inspect(), () => undefined);
     this.#whenNeeded("tree", () => store.nodes.some((node) => node.queued || node.paused), () => import("./composer/waiting_messages.js"),
       ({ WaitingMessages }) => new WaitingMessages(store, (type, fields) => this.attempt(connection.request(type, fields))));
     this.#whenNeeded("tree", () => store.nodes.some((node) => node.kind === "plan"), () => import("./dialogue/waiting_plan.js"),
@@ -444,6 +453,17 @@ export class Page {
       this.#fetchingSearch = undefined;
       this.unreachable();
     }
+  }
+
+  #inspect() {
+    this.#inspector ??= import("./agents/inspector.js").then(({ Inspector }) => new Inspector(this.store, this.ask, (n) => {
+      this.drawers.close();
+      const record = this.store.record(n);
+      if (record) this.choose(record.agent);
+      requestAnimationFrame(() => requestAnimationFrame(() => this.dialogue.reveal(n)));
+    }, (path, name) => this.#showVariable(path, name), { open: this.openFile, fetch: this.fetchFile }));
+    this.#inspector.catch(() => { this.#inspector = undefined; });
+    return this.#inspector;
   }
 
   #look() {

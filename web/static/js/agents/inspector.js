@@ -53,7 +53,8 @@ export class Inspector {
     this.#decisions = new Rows(this.#pane, 48, (record) => this.#decision(record), t("Calls allowed and denied, newest first"));
     store.addEventListener("selected", () => this.#plan?.reset());
     for (const [tab, label] of TABS) {
-      const button = el("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "inspector-panel" }, label);
+      // The plan is offered, and shown, as soon as it is known that there is one.
+      const button = el("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "inspector-panel", hidden: tab === "plan" }, label);
       button.addEventListener("click", () => this.show(tab));
       this.#tabs.append(button);
     }

@@ -1,6 +1,6 @@
 // The selected agent's variables with type, size, origin and provenance, and a dialog with the content of one.
 
-import { el, part, setText } from "../base/dom.js";
+import { el, part, setText, styled } from "../base/dom.js";
 import { agentName, bytes } from "../base/format.js";
 import { t } from "../base/language.js";
 
@@ -65,7 +65,8 @@ export class VariableDialog {
     if (!this.#dialog.open) this.#dialog.showModal();
     try {
       const value = await this.ask("variable", { path, name });
-      this.#fill(path, value, await (await this.pictures()).of(path, value, name));
+      const picture = await (await this.pictures()).of(path, value, name);
+      this.#fill(path, value, picture ? [picture] : await this.#looks(path, value));
     } catch (error) {
       this.#content.replaceChildren(el("p", { className: "nothing", role: "alert" }, error instanceof Error ? error.message : String(error)));
     }
@@ -86,11 +87,34 @@ export class VariableDialog {
   }
 
   /**
+   * What a variable looks like, and its text.
    * @param {string} path
-   * @param {Variable & {text: string|null, sha256: string, digest: string}} value
-   * @param {HTMLElement|null} picture
+   * @param {import("../state/wire.d.ts").VariableContent} value
    */
-  #fill(path, value, picture) {
+  async #looks(path, value) {
+    const text = value.text === null ? el("p", { className: "nothing" }, t("Binary file. Download it to view it.")) : el("pre", { tabIndex: 0 }, value.text);
+    if (!value.look) return [text];
+    const { name } = value;
+    try {
+      const [{ look }] = await Promise.all([import("../files/look.js"), styled("look")]);
+      const parts = await look(value.look, {
+        name, text: value.text ?? "",
+        view: () => this.ask("variable.view", { path, name }),
+        bytes: async () => (await fetch((await this.ask("download", { path, name })).href)).arrayBuffer(),
+        format: (piece) => this.ask("format", { agent: path, text: piece }),
+      });
+      return value.text === null ? parts : [...parts, el("details", {}, el("summary", {}, t("As text")), text)];
+    } catch (error) {
+      return [el("p", { className: "facts", role: "alert" }, error instanceof Error ? error.message : String(error)), text];
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {import("../state/wire.d.ts").VariableContent} value
+   * @param {HTMLElement[]} content
+   */
+  #fill(path, value, content) {
     const button = el("button", { type: "button" }, t("Download"));
     button.addEventListener("click", () => this.download(path, value.name));
     const vouch = el("button", { type: "button", title: t("Marks this value as trusted. Calls that are blocked for untrusted data may then use it.") }, t("Trust this content"));
@@ -98,9 +122,6 @@ export class VariableDialog {
     vouch.addEventListener("click", (event) => event.isTrusted && this.#vouch(path, value.name, value.digest));
 
     const facts = [value.media, bytes(value.size), whence(value.origin), `SHA-256 ${value.sha256.slice(0, 12)}…`];
-    const content = picture ?? (value.text === null
-      ? el("p", { className: "nothing" }, t("Binary file. Download it to view it."))
-      : el("pre", { tabIndex: 0 }, value.text));
-    this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button, " ", vouch));
+    this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), ...content, el("p", {}, button, " ", vouch));
   }
 }

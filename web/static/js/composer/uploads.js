@@ -1,6 +1,7 @@
-// Uploads and downloads: a file that is dropped on the page, pasted or chosen becomes a variable.
+// Uploads and downloads: a file that is dropped on the page, pasted or chosen waits for the next message, and then becomes
+// a variable.
 
-import { el, part } from "../base/dom.js";
+import { el, part, styled } from "../base/dom.js";
 import { bytes } from "../base/format.js";
 import { t } from "../base/language.js";
 import { PIECE, RequestError, bytesOf } from "../state/connection.js";
@@ -16,6 +17,7 @@ export class Uploads {
   #input = /** @type {HTMLInputElement} */ (part("file"));
   #zone = part("drop");
   /** How deep in the page's elements a drag is; 0 if there is none. */ #depth = 0;
+  /** Files that wait for a message; fetched with the first. @type {Promise<import("./attachments.js").Attachments>|undefined} */ #attachments;
   /** Uploads run one after the other: a connection transfers one file at a time. @type {Promise<unknown>} */ #queue = Promise.resolve();
 
   /**
@@ -93,20 +95,47 @@ export class Uploads {
     return sent;
   }
 
-  /** @param {File[]} files */
-  send(files) {
+  /** Put files beside the message field. Nothing of them leaves the page before the message. @param {File[]} files */
+  async send(files) {
     if (this.store.past) {
       this.say(t("Files can't be added during a replay. Go back to live first."), true);
       return;
     }
-    for (const file of files) this.#queue = this.#queue.then(() => this.#upload(file)).catch((error) => this.say(error.message, true));
+    if (this.store.selected !== "/") {
+      this.say(t("Files go to the root agent; choose it first."), true);
+      return;
+    }
+    const large = files.find(({ size }) => size > MOST);
+    if (large) this.say(tooLarge(large), true);
+    try {
+      this.#attachments ??= Promise.all([import("./attachments.js"), styled("attachments")]).then(([{ Attachments }]) => new Attachments(this.store));
+      (await this.#attachments).add(files.filter(({ size }) => size <= MOST));
+    } catch {
+      this.#attachments = undefined;
+      this.say(t("Not connected; try again in a moment."), true);
+    }
+  }
+
+  /** Upload the files that wait, before the message that they belong to. */
+  async deliver() {
+    const attachments = await this.#attachments;
+    const rest = attachments?.take() ?? [];
+    try {
+      for (; rest.length; rest.shift()) await this.#upload(rest[0]);
+    } catch (error) {
+      attachments?.add(rest);
+      throw error;
+    }
   }
 
   /** @param {File} file */
-  async #upload(file) {
-    await this.#send(file);
-    const { name } = await this.connection.request("upload.end");
-    this.say(t("{file} attached; agents can use it as {name}.", { file: file.name, name: `$${name}` }));
+  #upload(file) {
+    const sent = this.#queue.then(async () => {
+      await this.#send(file);
+      await this.connection.request("upload.end");
+    });
+    this.#queue = sent.catch(() => undefined);
+    return sent;
   }
 
   /**
@@ -116,7 +145,7 @@ export class Uploads {
   async #send(file, archive = false) {
     const { connection } = this;
     if (!archive && file.size > MOST) {
-      throw new RequestError("usage", t("{name} is too large: {size}, where a file may have {most}.", { name: file.name, size: bytes(file.size), most: bytes(MOST) }));
+      throw new RequestError("usage", tooLarge(file));
     }
     const line = await connection.announce({ name: file.name, media: file.type.split(";")[0], size: file.size, archive });
     for (let at = 0; at < file.size; at += PIECE) {
@@ -135,6 +164,11 @@ export class Uploads {
     this.#depth += by;
     this.#zone.hidden = this.#depth <= 0 || this.store.past;
   }
+}
+
+/** @param {File} file */
+function tooLarge({ name, size }) {
+  return t("{name} is too large: {size}, where a file may have {most}.", { name, size: bytes(size), most: bytes(MOST) });
 }
 
 /** @param {DragEvent} event */

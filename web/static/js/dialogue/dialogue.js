@@ -1,13 +1,12 @@
 // The middle pane: the selected agent's dialogue, with the text that is being written at its end.
 
 import { agentLink, Cards, fold, homeOf } from "./cards.js";
-import { el, insert, onceAFrame, part, setText } from "../base/dom.js";
+import { el, insert, onceAFrame, part, setText, styled } from "../base/dom.js";
 import { Draft, showThought } from "./draft.js";
 import { entryOf } from "./entries.js";
 import { agentName, dateTime, timeOfDay } from "../base/format.js";
 import { t } from "../base/language.js";
 import { countUpTo } from "../state/store.js";
-import { welcome } from "./welcome.js";
 import { EntryWindow } from "../base/entry_window.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
@@ -30,6 +29,7 @@ export class Dialogue {
   /** Messages that wait for an answer to be finished. @type {JournalRecord[]} */ #waiting = [];
   /** How many of the store's records have been read; negative if all must be read again. */ #seen = -1;
   #following = true;
+  /** @type {Promise<import("./welcome.js").Welcome>|undefined} */ #welcome;
   /** Drafts that are shown, by the element that holds one. @type {WeakMap<Element, Draft>} */ #writing = new WeakMap();
   /** The entry that was jumped to, until the user scrolls: the entries above it may not have their height yet.
    * @type {Element|null} */
@@ -38,7 +38,7 @@ export class Dialogue {
 
   /**
    * @param {Store} store
-   * @param {Parameters<typeof welcome>[3] & {choose: (path: string) => void}} actions
+   * @param {import("./welcome.js").Actions & {choose: (path: string) => void}} actions
    * @param {(record: JournalRecord) => void} amend asks for another wording of a message
    * @param {import("./message_tools.js").Means} means the actions of a message's tools
    * @param {import("./pictures.js").FetchPictures} pictures
@@ -380,16 +380,13 @@ export class Dialogue {
 
   #showEmpty() {
     const blank = !this.#list.querySelector(".entry") && !this.#drafts.childElementCount;
-    const { id, model } = this.store.session;
-    const { examples, kept } = this.store;
-    const shown = this.#list.querySelector(".empty");
-    if (!blank || id !== null) shown?.remove();
-    else if (!shown) this.#list.append(this.#welcome());
-    else if ((model && shown.querySelector("[data-role=answers]")?.textContent !== t("Model: {model}", { model })) || (examples.length && !shown.querySelector(".examples")) || kept.length !== shown.querySelectorAll(".kept").length) shown.replaceWith(this.#welcome());
-  }
-
-  #welcome() {
-    return welcome(this.store.session.model, this.store.examples, this.store.kept, this.actions);
+    if (!blank || this.store.session.id !== null) {
+      this.#list.querySelector(".empty")?.remove();
+      return;
+    }
+    // Most visits are to a session, so what an empty page shows is fetched here.
+    this.#welcome ??= Promise.all([import("./welcome.js"), styled("welcome")]).then(([{ Welcome }]) => new Welcome(this.store, this.#list, this.actions));
+    this.#welcome.then((made) => made.show(), () => { this.#welcome = undefined; });
   }
 
   #scrolled() {

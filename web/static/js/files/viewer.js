@@ -1,5 +1,5 @@
-// One file: its text, picture, sound, film or table at any version, its changes between two versions, and its download. A file is
-// never shown as a page: text is inserted as text, and a picture is shown from its bytes, with the type that they begin with.
+// One file: its text, picture, sound, film or what else it looks like at any version, its changes between two versions, and
+// its download. Text is inserted as text, and a picture is shown from its bytes, with the type that they begin with.
 
 import { drawn } from "./diff.js";
 import { el, setText, styled } from "../base/dom.js";
@@ -10,7 +10,7 @@ import { sizeOf } from "./workspace.js";
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {import("../agents/inspector.js").Ask} Ask */
 /** @typedef {import("./workspace.js").Change} Change */
-/** @typedef {{path: string, kind: "file"|"link"|"folder"|"other", size: number, show: string, media?: string, text?: string, left_out?: number, rows?: string[][], more_rows?: number, target?: string}} Shown */
+/** @typedef {{path: string, kind: "file"|"link"|"folder"|"other", size: number, show: string, media?: string, text?: string, left_out?: number, rows?: string[][], more_rows?: number, target?: string, look?: import("./look.js").Look}} Shown */
 
 const NOTHING = "-";
 const NOW = "now";
@@ -142,13 +142,37 @@ export class FileDialog {
       return [made ?? el("p", { className: "nothing" }, t("This file is too large to be shown here; download it to look."))];
     }
     if (shown.show === "link") return [el("p", {}, t("A link to {target}. Links are not followed.", { target: shown.target ?? "" }))];
-    if (shown.show === "binary") return [el("p", { className: "nothing" }, t("Binary file. Download it to view it."))];
-    const text = lined(shown.text ?? "");
-    if (shown.show === "large") return [el("p", { className: "facts" }, t("The file is long. Only its beginning is shown.")), text];
-    if (shown.show !== "table") return [text];
-    const more = shown.more_rows ? [el("p", { className: "facts" }, t("{more} more rows; download the file to see them.", { more: shown.more_rows }))] : [];
-    return [table(shown.rows ?? []), ...more, el("details", {}, el("summary", {}, t("As text")), text)];
+    const text = textOf(shown);
+    if (!shown.look) return text;
+    try {
+      const [{ look }] = await Promise.all([import("./look.js"), styled("look")]);
+      const parts = await look(shown.look, this.#source(shown, at));
+      return shown.text === undefined ? parts : [...parts, el("details", {}, el("summary", {}, t("As text")), ...text)];
+    } catch (error) {
+      return [el("p", { className: "facts", role: "alert" }, error instanceof Error ? error.message : String(error)), ...text];
+    }
   }
+
+  /**
+   * @param {Shown} shown
+   * @param {number|null} at
+   * @returns {import("./look.js").Source}
+   */
+  #source({ path, text = "" }, at) {
+    return {
+      name: path, text,
+      view: () => this.ask("file.view", { path, at }),
+      bytes: async () => (await fetch((await this.ask("file.download", { path, at })).href)).arrayBuffer(),
+      format: (piece) => this.store.format(this.store.selected, piece),
+    };
+  }
+}
+
+/** The text of a file, as far as it is one. @param {Shown} shown */
+function textOf({ show, text = "" }) {
+  if (show === "binary") return [el("p", { className: "nothing" }, t("Binary file. Download it to view it."))];
+  const more = show === "large" ? [el("p", { className: "facts" }, t("The file is long. Only its beginning is shown."))] : [];
+  return [...more, lined(text)];
 }
 
 /**

@@ -14,7 +14,7 @@ import { t } from "../base/language.js";
  * @property {import("../agents/controls.js").Actions} actions
  * @property {(path: string) => void} choose
  * @property {import("../composer/composer.js").Composer} composer
- * @property {import("../agents/inspector.js").Inspector} inspector
+ * @property {{reach: (tab: import("../agents/inspector.js").Tab) => void}} inspector
  * @property {import("../composer/approvals.js").Approvals} approvals
  * @property {{open: () => unknown}} replay
  * @property {import("../sessions/side.js").Side} sessions

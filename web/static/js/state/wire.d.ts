@@ -206,6 +206,7 @@ export interface FileContent {
   size: number;
   n?: number;
   show: "text" | "table" | "image" | "audio" | "video" | "link" | "large" | "binary";
+  look?: "html" | "pdf" | "markdown" | "table" | "sheet";
   text?: string;
   left_out?: number;
   rows?: Array<Array<string>>;
@@ -653,7 +654,7 @@ export interface SessionName {
   session: string;
 }
 
-/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: the last record that the client has. `now`: the server's clock, so that a client whose clock differs can compute durations. `levels`: the intent levels of its policy, by name. `last`: its newest record. `readonly`: it can only be viewed. `example`: it comes with the product. `foreign`: why this installation does not accept it as its own. `opening`: only its end has been read so far. `role`, `owner`: for another user's session, the client's role in it and the owner's name. `small`: names of its models, now or earlier, that are small and often wrong. */
+/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: the last record that the client has. `now`: the server's clock, so that a client whose clock differs can compute durations. `levels`: the intent levels of its policy, by name. `last`: its newest record. `readonly`: it can only be viewed. `example`: it comes with the product. `foreign`: why this installation does not accept it as its own. `opening`: only its end has been read so far. `role`, `owner`: for another user's session, the client's role in it and the owner's name. `small`: names of its models, now or earlier, that are small and often wrong; without a session, those that would answer. */
 export interface SessionNews {
   type: "session";
   id: string | null;
@@ -891,6 +892,7 @@ export interface VariableContent {
   text: string | null;
   left_out: number;
   digest: string;
+  look: "html" | "pdf" | "markdown" | "table" | "sheet" | null;
 }
 
 export interface Variables {
@@ -948,6 +950,7 @@ export interface Requests {
   "files.download": { fields: {at?: number | null}; answer: ArchiveDownload };
   "file": { fields: {path: string; at?: number | null}; answer: FileContent };
   "file.diff": { fields: {path: string; since?: number; at?: number | null}; answer: Difference };
+  "file.view": { fields: {path: string; at?: number | null}; answer: Download };
   "file.download": { fields: {path: string; at?: number | null}; answer: Download };
   "pending": { fields: {start?: number; count?: number}; answer: Pending };
   "patch": { fields: {path: string}; answer: Patch };
@@ -975,6 +978,7 @@ export interface Requests {
   "upload": { fields: {name: string; media?: string; size: number; archive?: boolean}; answer: Nothing };
   "upload.end": { fields: {}; answer: Uploaded };
   "download": { fields: {path: string; name: string; at?: number | null}; answer: Download };
+  "variable.view": { fields: {path: string; name: string; at?: number | null}; answer: Download };
   "export": { fields: {at?: number | null}; answer: Download };
   "about": { fields: {}; answer: Setup };
   "address": { fields: {}; answer: Address };
@@ -991,6 +995,7 @@ export interface Requests {
   "first.keep": { fields: {name: string; text: string}; answer: Nothing };
   "first.forget": { fields: {name: string}; answer: Nothing };
   "examples": { fields: {}; answer: Examples };
+  "example.timeline": { fields: {example: string}; answer: Timeline };
   "context": { fields: {path: string; at?: number | null}; answer: Context };
   "variables": { fields: {path: string; at?: number | null}; answer: Variables };
   "variable": { fields: {path: string; name: string; at?: number | null}; answer: VariableContent };
