@@ -818,8 +818,8 @@ def _with_a_way_out(error: JournalCorrupt, session_id: str) -> JournalCorrupt:
         return error
     last = error.n - 1
     return JournalCorrupt(
-        f"{error} The {last} records before it are whole. To go on from there in a new session: "
-        f"iact journal fork {session_id} --at {last}",
+        f"{error} The records before it are whole; `iact journal fork {session_id} --at {last}` goes on from there in a new "
+        "session.",
         n=error.n,
         offset=error.offset,
     )

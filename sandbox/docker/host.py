@@ -199,7 +199,10 @@ class DockerHost(Host[DockerInstance]):
                 except BaseException as error:
                     await in_thread(client.close)
                     if isinstance(error, EngineFailure):
-                        raise _engine_failed(error, "say what it can do") from error
+                        raise _engine_failed(
+                            error,
+                            f"The Docker engine could not say what it can do ({_said_by(error)}); run `iact doctor`.",
+                        ) from error
                     raise
 
                 await self._reap(client)
@@ -226,7 +229,10 @@ class DockerHost(Host[DockerInstance]):
             try:
                 reference, python, keeping = await self._image(client, start, recipe)
             except EngineFailure as error:
-                raise _engine_failed(error, "find the image") from error
+                raise _engine_failed(
+                    error,
+                    f"The Docker engine could not find the image ({_said_by(error)}); run `iact doctor`.",
+                ) from error
         given = await self._given(start, python)
         async with self._building(client, start, given, reference, keeping) as started:
             container, place = started.container, started.place
@@ -354,7 +360,10 @@ class DockerHost(Host[DockerInstance]):
                 self._cleaned(client, container, kept_by, folder, lease, stdio, proxy, temporary)
             )
             if isinstance(error, EngineFailure):
-                raise _engine_failed(error) from error
+                raise _engine_failed(
+                    error,
+                    f"The Docker engine could not start the container ({_said_by(error)}); run `iact doctor`.",
+                ) from error
             if isinstance(error, OSError):
                 raise cannot_prepare(error, folder) from error
             raise
@@ -573,9 +582,15 @@ def _check_reach(start: ModuleStart) -> None:
         )
 
 
-def _engine_failed(error: Exception, what: str = "start the container") -> SandboxUnavailable:
-    """What a person is told about an engine that could not do `what`."""
+def _engine_failed(error: Exception, refused: str) -> SandboxUnavailable:
+    """What a person is told about an engine that could not do something: `refused`, if it answered at all."""
     if isinstance(error, docker.errors.APIError):
-        text = str(error.explanation or error).splitlines()[0][:300]
-        return SandboxUnavailable(f"The Docker engine could not {what} ({text}); run `iact doctor`.")
+        return SandboxUnavailable(refused)
     return SandboxUnavailable(advice(error))
+
+
+def _said_by(error: Exception) -> str:
+    """The first line of what the engine said."""
+    explanation = getattr(error, "explanation", None)
+    lines = str(explanation or error).splitlines()
+    return lines[0][:300] if lines else ""
