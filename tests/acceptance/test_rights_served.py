@@ -37,7 +37,8 @@ MORE: Final[Mapping[str, Right]] = {"module.add": "admin", "upload": "steer"}
 """What messages ask for beyond their row for what their fields say: here, a folder of the server's, and no archive."""
 
 PATHS: Final[Mapping[str, str]] = {
-    "/": "/", "/static/": "/static/js/main.js", "/download/": "", "/ws": "/ws", "/healthz": "/healthz",
+    "/": "/", "/static/": "/static/js/main.js", "/download/": "", "/view/": "/view/html/guessed", "/ws": "/ws",
+    "/healthz": "/healthz",
     "/readyz": "/readyz", METRICS: METRICS, "/sign-in": "/sign-in", "/sign-in/": "/sign-in/ways",
     "/sign-out": "/sign-out", "/account": "/account", "/link/": "/link/guessed",
     "/static/sign-in/": "/static/sign-in/sign-in.js", "/static/languages/": "/static/languages/de.json",
@@ -178,7 +179,8 @@ def _status(comer: Comer, row: str) -> int:
         if row == "/ws" and "Authorization" in comer.headers:
             return 403  # it is no page of ours, and knows no secret by which it needs not be
         return 303 if row == "/" else 401
-    if not may(comer.who, right, "reader") or row == "/download/":  # it waits for whom it was offered to
+    waits = row in ("/download/", "/view/")  # for whom it was offered to
+    if not may(comer.who, right, "reader") or waits:
         return 404
     return 426 if row == "/ws" else 200
 

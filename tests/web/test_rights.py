@@ -48,7 +48,7 @@ FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
     "clear": {"call": 1, "allow": True, "digest": "0" * 16}, "question": {"n": 1}, "form.answer": {"ask": 1, "accept": False}, "intent": {"value": 2.0}, "declassify": {"path": "/", "digest": "0" * 16}, "reading": {"path": "/"},
     "lockdown": {"value": False}, "restore": {"version": "abc"}, "timeline": {}, "files": {}, "files.changes": {},
     "files.find": {"texts": []}, "files.download": {}, "file": {"path": "a"}, "file.diff": {"path": "a"},
-    "file.download": {"path": "a"}, "pending": {}, "patch": {"path": "a"}, "counts": {"paths": ["a"]}, "apply": {"digest": "0" * 16},
+    "file.download": {"path": "a"}, "file.view": {"path": "a"}, "pending": {}, "patch": {"path": "a"}, "counts": {"paths": ["a"]}, "apply": {"digest": "0" * 16},
     "drop": {}, "sessions": {}, "sessions.search": {"query": SECRET}, "session.rename": {"session": "SESSION", "title": "x"},
     "session.pin": {"session": "SESSION", "pinned": True}, "session.delete": {"sessions": ["SESSION"]},
     "session.restore": {"sessions": ["SESSION"]}, "session.purge": {"sessions": ["SESSION"]}, "session.deleted": {},
@@ -58,8 +58,9 @@ FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
     "download": {"path": "/", "name": "notes"}, "export": {}, "about": {}, "address": {}, "models": {}, "model.presets": {}, "model.board": {"name": "off"}, "model.files": {}, "model.endpoints": {}, "model.endpoint": {"name": "work"},
     "model.try": {"role": "fast", "url": "http://127.0.0.1:9/v1"},
     "model.choose": {"role": "fast", "url": "http://127.0.0.1:9/v1"}, "model.forget": {"role": "fast"}, "first": {},
-    "first.keep": {"name": "n", "text": "t"}, "first.forget": {"name": "n"}, "examples": {}, "context": {"path": "/"},
-    "variables": {"path": "/"}, "variable": {"path": "/", "name": "notes"}, "modules": {},
+    "first.keep": {"name": "n", "text": "t"}, "first.forget": {"name": "n"}, "examples": {},
+    "example.timeline": {"example": "e"}, "context": {"path": "/"}, "variables": {"path": "/"},
+    "variable": {"path": "/", "name": "notes"}, "variable.view": {"path": "/", "name": "notes"}, "modules": {},
     "module.add": {"source": "/etc"}, "module.remove": {"name": "m"}, "module.hosts": {},
     "module.allow": {"name": "m", "hosts": ["a.example"]}, "module.approve": {"name": "m", "digest": "0" * 64, "functions": []},
     "secrets": {}, "secret.set": {"name": "API_KEY", "value": SECRET}, "secret.remove": {"name": "API_KEY"},
@@ -89,6 +90,7 @@ SEEING = frozenset(
         "file",
         "file.diff",
         "file.download",
+        "file.view",
         "find",
         "seek",
         "format",
@@ -97,6 +99,7 @@ SEEING = frozenset(
         "download",
         "variables",
         "variable",
+        "variable.view",
     ]
 )
 """What the holder of a link may ask."""
@@ -113,6 +116,7 @@ OWN = frozenset(
         "models",
         "first",
         "examples",
+        "example.timeline",
         "modules",
         "memory",
         "memory.show",
@@ -245,6 +249,7 @@ LOOKS = frozenset(  # with a token that may only read
         "file",
         "file.diff",
         "file.download",
+        "file.view",
         "find",
         "seek",
         "render",
@@ -252,6 +257,7 @@ LOOKS = frozenset(  # with a token that may only read
         "download",
         "variables",
         "variable",
+        "variable.view",
         "plan.text",
         "plan.offers",
         "format",
@@ -272,6 +278,7 @@ LOOKS = frozenset(  # with a token that may only read
         "models",
         "first",
         "examples",
+        "example.timeline",
         "modules",
         "secrets",
         "memory",
@@ -414,7 +421,13 @@ def test_every_route_is_for_whoever_is_somebody(tmp_path: Path) -> None:
             async with dial(place.server, **bearer("owner")) as client:
                 await answer(client, {"type": "hello", "session": session}, 1)
                 offered, _ = await answer(client, fields("download", session), 2)
-            paths = {"/": "/", "/static/": "/static/js/main.js", "/download/": offered["href"], "/ws": "/ws"}
+            paths = {
+                "/": "/",
+                "/static/": "/static/js/main.js",
+                "/download/": offered["href"],
+                "/view/": "/view/html/guessed",
+                "/ws": "/ws",
+            }
             public = {row for row, right in ROUTES.items() if right == "public"}
             assert set(paths) == set(ROUTES) - public - {METRICS}  # which is nobody's here
             for path in sorted(public):  # nobody's data is there
@@ -431,7 +444,8 @@ def test_every_route_is_for_whoever_is_somebody(tmp_path: Path) -> None:
                     status, _, body = await http(place.server, get(place.server, path, **headers))
                     somebody = who in ("link", "other")
                     denied = 303 if row == "/" else 401  # to where one signs in
-                    wanted = denied if not somebody else 404 if row == "/download/" else 200
+                    waits = row in ("/download/", "/view/")  # for whom it was offered to
+                    wanted = denied if not somebody else 404 if waits else 200
                     assert status == wanted, (path, who)
                     assert SECRET.encode() not in body
                     status, _, _ = await http(place.server, get(place.server, METRICS, **headers))
@@ -525,6 +539,7 @@ def test_a_link_shows_nothing_of_what_its_owner_leaves_out(tmp_path: Path, who: 
                 "files",
                 "file",
                 "file.download",
+                "file.view",
                 "export",
                 "context",
                 "fork",
