@@ -246,7 +246,8 @@ def test_a_journal_that_never_began_is_no_session(stage: Stage) -> None:
     (empty / "journal.md").touch()
     ran = product.run("run", "--session", empty.name, "Go on.")
     assert ran.status == 1
-    assert ran.sentence == "The journal holds no record."
+    assert ran.sentence.startswith(f"The session {empty.name} can't be opened: its journal is empty")
+    assert str(empty) in ran.sentence
     _remove(empty)
 
 

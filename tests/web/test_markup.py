@@ -29,8 +29,8 @@ _TAG: Final = re.compile(
     re.I,
 )
 
-_FOR_MODELS: Final = ("core/models/dialect.py",)
-"""What marks pieces of a prompt, or of a model's answer."""
+_FOR_MODELS: Final = ("core/models/dialect.py", "iact/models/prompt.py")
+"""What marks pieces of a prompt, or of a model's answer; and what a small model imitates."""
 
 _TRUSTED: Final = {
     "iact/export.py": 3,  # a file of ours, base64, what the renderer's own process made

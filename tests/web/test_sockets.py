@@ -48,7 +48,10 @@ def test_our_page_and_the_command_line_can() -> None:
                 async with dial(server, **headers) as client:
                     await send(client, type="hello", session=None, id=7)
                     seen = await until(client, type="ok", id=7)
-                    assert seen[0] == {"type": "session", "id": None, "since": 0, "model": LABEL}
+                    small = sorted(FakeRuntime.small_models)
+                    assert seen[0] == {
+                        "type": "session", "id": None, "since": 0, "model": LABEL, "small": small
+                    }  # fmt: skip
 
     run(test)
 
