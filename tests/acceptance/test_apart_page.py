@@ -99,8 +99,8 @@ def remembered(page: Page, query: str) -> str:
 
 def searched(page: Page, query: str) -> str:
     """What the column of sessions shows for a search in all of them, once it has read all."""
-    if page.locator("#tab-sessions").get_attribute("aria-selected") != "true":
-        page.locator("#tab-sessions").click()
+    if not page.locator("#side-sessions").is_visible():
+        page.locator("[data-role=sessions]").click()
     page.locator("[data-role=sessions-search]").fill(query)
     column = page.locator("[data-role=sessions-list]")
     expect(column.locator(".hit, .empty").first).to_be_visible()
