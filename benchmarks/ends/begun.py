@@ -279,7 +279,7 @@ def _drain(process: subprocess.Popen[bytes], output: bytearray) -> None:
 def _client(running: Begun) -> Iterator[None]:
     """Connect as the command's client does, say the task, and wait for the moment."""
     cell = running.cell
-    if cell.moment == "start" and (cell.command in ("run", "serve", "host") or cell.backend == "off"):
+    if cell.moment == "start" and cell.command in ("run", "serve", "host"):
         _wait(running, _starts(running))
         yield
         return
