@@ -137,7 +137,7 @@ def test_a_session_that_turns_out_damaged_is_refused_in_words(tmp_path: Path, wa
             await send(client, type=way, lazy=True, **asked)
             seen = await until(client, type="refused")
             assert [one["n"] for one in seen if one["type"] == "records" for one in one["list"]][-1] == LENGTH
-            assert seen[-1]["code"] == "failed"
+            assert seen[-1]["code"] == "journal"
             assert "is damaged: its trailer does not match its content" in seen[-1]["message"]
 
     run(test)
