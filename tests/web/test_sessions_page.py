@@ -81,7 +81,7 @@ def test_sessions_are_found_named_pinned_deleted_and_had_back(tmp_path: Path) ->
 
             # Named where it stands, by mouse and by key; another page of the same server sees it.
             other = await pages.page()
-            await other.get_by_role("tab", name="Sessions").click()
+            await other.locator("[data-role=sessions]").click()
             await act(page, "Which boats are in?", "Rename")
             field = page.get_by_role("textbox", name="Name of the session")
             await field.fill("Boats")
@@ -371,7 +371,7 @@ def test_a_session_that_can_t_be_read_says_so_when_it_is_opened(tmp_path: Path) 
             session.journal.write_bytes(b"no record\n" + session.journal.read_bytes())
 
             page = await pages.page()
-            await page.get_by_role("tab", name="Sessions").click()
+            await page.locator("[data-role=sessions]").click()
             listed = page.locator(f'[data-session="{session.id}"]')
             await expect(listed.locator(".facts")).to_contain_text(
                 "can't be read: Record 1 at byte 0 is damaged"
