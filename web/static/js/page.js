@@ -60,6 +60,8 @@ export class Page {
   ask = (type, fields) => this.connection.request(type, { at: this.store.at, ...fields });
   /** @type {import("./dialogue/pictures.js").FetchPictures} */
   pictures = () => this.#pictures ??= import("./dialogue/pictures.js").then(({ Pictures }) => new Pictures(this.ask, () => this.store.session.id));
+  /** @type {import("./dialogue/embeds.js").FetchEmbeds} */
+  embeds = () => this.#embeds ??= Promise.all([this.pictures(), import("./dialogue/embeds.js")]).then(([pictures, { Embeds }]) => new Embeds(this.ask, pictures));
   modePicker = new ModePicker(this.store);
   composer = new Composer(this.store, async (path, text, mode, calls, once) => {
     if (mode === "fork" || mode === "run") return this.#fork(text, mode === "run");
@@ -94,7 +96,7 @@ export class Page {
   }, (record) => {
     this.store.move(record.n - 1);
     this.composer.put(record.said ?? "");
-  }, this.pictures, (body, n) => this.#mark(body, n), {
+  }, this.embeds, (body, n) => this.#mark(body, n), {
     source: (n) => this.connection.request("source", { n }).then(({ text }) => text),
     again: (record) => {
       this.store.move(record.n - 1);
@@ -129,6 +131,7 @@ export class Page {
   /** @type {Promise<import("./agents/variables.js").VariableDialog>|undefined} */ #variables;
   /** @type {Promise<import("./files/viewer.js").FileDialog>|undefined} */ #viewer;
   /** @type {Promise<import("./dialogue/pictures.js").Pictures>|undefined} */ #pictures;
+  /** @type {Promise<import("./dialogue/embeds.js").Embeds>|undefined} */ #embeds;
   /** @type {Promise<import("./dialogue/mentions.js").Mentions>|undefined} */ #mentions;
   /** @type {Promise<import("./sessions/replay.js").Replay>|undefined} */ #replay;
   /** @type {Promise<import("./dialogue/search.js").Search>|undefined} */ #fetchingSearch;
@@ -535,7 +538,7 @@ export class Page {
    */
   #mark(body, n) {
     if (!/\w[./]\w/.test(body.textContent ?? "") && !body.querySelector(":not(pre) > code")) return;
-    this.#mentions ??= import("./dialogue/mentions.js").then(({ Mentions }) => new Mentions(this.ask, this.pictures, this.openFile));
+    this.#mentions ??= import("./dialogue/mentions.js").then(({ Mentions }) => new Mentions(this.ask, this.embeds, this.openFile));
     this.attempt(this.#mentions.then((made) => made.mark(body, n)));
   }
 

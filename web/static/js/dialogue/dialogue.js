@@ -41,14 +41,14 @@ export class Dialogue {
    * @param {import("./welcome.js").Actions & {choose: (path: string) => void}} actions
    * @param {(record: JournalRecord) => void} amend asks for another wording of a message
    * @param {import("./message_tools.js").Means} means the actions of a message's tools
-   * @param {import("./pictures.js").FetchPictures} pictures
+   * @param {import("./embeds.js").FetchEmbeds} embeds
    * @param {(body: Element, n: number) => void} mark turns file names in a text into links
    */
-  constructor(store, actions, amend, pictures, mark, means) {
+  constructor(store, actions, amend, embeds, mark, means) {
     this.store = store;
     this.actions = actions;
     this.amend = amend;
-    this.pictures = pictures;
+    this.embeds = embeds;
     this.mark = mark;
     this.#scroll.insertBefore(this.#earlier, this.#list);
     this.#list.after(this.#later);
@@ -295,7 +295,7 @@ export class Dialogue {
     body.replaceChildren();
     insert(body, html);
     fold(body);
-    if (body.querySelector(".embed")) void this.pictures().then((pictures) => pictures.fill(body, source.agent));
+    if (body.querySelector(".embed")) void this.embeds().then((embeds) => embeds.fill(body, source.agent));
     this.mark(body, source.n);
   }
 

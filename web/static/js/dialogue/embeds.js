@@ -10,6 +10,7 @@ import { tagOf } from "./pictures.js";
 /** @typedef {import("../agents/inspector.js").Ask} Ask */
 /** @typedef {import("./pictures.js").Pictures} Pictures */
 /** @typedef {import("../files/viewer.js").Shown} Shown */
+/** Most sessions embed nothing, so this is fetched with the first. @typedef {() => Promise<Embeds>} FetchEmbeds */
 
 /** What is larger is fetched only when the user asks for it. */
 const AT_ONCE = 8 << 20;
@@ -29,7 +30,7 @@ export class Embeds {
   }
 
   /**
-   * Show the variables that `body` embeds, which is in the dialogue of agent `path`.
+   * Show the variables that `body` embeds, which is in the dialogue of agent `path`. Without an answer, the embeds stay tags.
    * @param {Element} body
    * @param {string} path
    */

@@ -17,12 +17,12 @@ export class Mentions {
 
   /**
    * @param {Ask} ask
-   * @param {import("./pictures.js").FetchPictures} pictures
+   * @param {import("./embeds.js").FetchEmbeds} embeds
    * @param {(path: string, options: {at: number|null}) => void} open
    */
-  constructor(ask, pictures, open) {
+  constructor(ask, embeds, open) {
     this.ask = ask;
-    this.pictures = pictures;
+    this.embeds = embeds;
     this.open = open;
   }
 
@@ -64,7 +64,7 @@ export class Mentions {
   #put(body, { files, shown }) {
     for (const embed of body.querySelectorAll(".embed")) {
       const path = files[addressOf(embed)];
-      if (path) void this.pictures().then((pictures) => pictures.embeds()).then((embeds) => embeds.file(embed, path, shown, this.#button(path, shown, path)));
+      if (path) void this.embeds().then((embeds) => embeds.file(embed, path, shown, this.#button(path, shown, path)));
     }
     for (const link of body.querySelectorAll(".dead-link")) {
       const path = files[addressOf(link)];

@@ -29,7 +29,6 @@ export function tagOf(media, size) {
 export class Pictures {
   /** Object URLs by the digest of their content, with its size. @type {Map<string, {address: Promise<string>, size: number}>} */
   #kept = new Map();
-  /** @type {Promise<import("./embeds.js").Embeds>|undefined} */ #embeds;
 
   /**
    * @param {Ask} ask
@@ -38,11 +37,6 @@ export class Pictures {
   constructor(ask, session) {
     this.ask = ask;
     this.session = session;
-  }
-
-  /** What shows a text's embeds where they stand. */
-  embeds() {
-    return this.#embeds ??= import("./embeds.js").then(({ Embeds }) => new Embeds(this.ask, this));
   }
 
   /**
@@ -93,15 +87,6 @@ export class Pictures {
       this.#kept.delete(key);
       throw error;
     }
-  }
-
-  /**
-   * Show what `body` embeds, which is in the dialogue of agent `path`. Without an answer, the embeds stay tags.
-   * @param {Element} body
-   * @param {string} path
-   */
-  async fill(body, path) {
-    (await this.embeds()).fill(body, path);
   }
 
   /**
