@@ -285,12 +285,33 @@ def overwritten(files: Sequence[tuple[str, Sequence[str], str]]) -> str:
     return note(f"For this, it changed{through} what another agent wrote: {named}. Decide what stays.")
 
 
-def _of_others(files: Sequence[tuple[str, Sequence[str]]], count: int) -> str:
+def wrote_at_once(files: Sequence[tuple[str, Sequence[str]]], decides: str) -> str:
+    """The same of files that other agents wrote while that call ran: nobody knows who was last."""
+    named = _of_others(files[:NAMED_CHANGES], len(files), relation="with")
+    who = f"`{decides}`" if decides else "Your caller"
+    return note(
+        f"You and another agent wrote at the same time: {named}. One may have replaced what the other wrote. "
+        f"{who} is told, and decides what stays."
+    )
+
+
+def written_at_once(files: Sequence[tuple[str, Sequence[str], str]]) -> str:
+    """Behind a child's message: files that were written for it while other agents wrote them, as in `overwritten`."""
+    named = _of_others([(each, of) for each, of, _ in files[:NAMED_CHANGES]], len(files), relation="with")
+    by = agents(sorted({by for _, _, by in files if by}))
+    through = f" (through {by})" if by else ""
+    return note(
+        f"For this, it{through} and another agent wrote at the same time: {named}. "
+        "One may have replaced what the other wrote: look, and decide what stays."
+    )
+
+
+def _of_others(files: Sequence[tuple[str, Sequence[str]]], count: int, *, relation: str = "of") -> str:
     """Files with their authors, of `count` in all."""
     rows: list[str] = []
     for file, authors in files:
         names = " or ".join(f"`{author}`" for author in authors)
-        rows.append(f"{path(file)} (of {names})")
+        rows.append(f"{path(file)} ({relation} {names})")
     named = ", ".join(rows)
     return f"{named} and others" if count > len(files) else named
 

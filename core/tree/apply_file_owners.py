@@ -3,7 +3,8 @@
 The files are shared, and every child may change them: a file has an owner only in so far as somebody wrote it last.
 An agent that changes what one neither above nor below it wrote is told so behind the result of its call. The
 agent above both is told with the answer that comes up from there, and decides which version stays. Nothing is prevented
-or put back: only that agent knows whether the change was meant.
+or put back: only that agent knows whether the change was meant. Of calls that wrote the file at the same time nobody
+knows which was last: their agents are told that they met, and not that one changed what the other wrote.
 
 Nobody is told what was asked for: a file that the writer's task names, or what a step of a plan does that builds on the
 other's.
@@ -141,9 +142,10 @@ def _change(tree: Tree, paths: Iterable[str], calls: Collection[WritingCall]) ->
         if len(authors) == 1:
             surely = authors
         for author in sorted(surely):
+            _meet(tree, path, author, surely - {author}, at_once=True)
             # What may have been its own before is not taken for another's.
-            others = surely - {author} if author in before else (surely | before) - {author}
-            _meet(tree, path, author, others)
+            if author not in before:
+                _meet(tree, path, author, before - surely)
         # The newest is last.
         if authors:
             owners[path] = authors
@@ -152,7 +154,7 @@ def _change(tree: Tree, paths: Iterable[str], calls: Collection[WritingCall]) ->
         del owners[path]
 
 
-def _meet(tree: Tree, path: str, author: str, owners: Iterable[str]) -> None:
+def _meet(tree: Tree, path: str, author: str, owners: Iterable[str], *, at_once: bool = False) -> None:
     """Note that an agent changed a file that these may have written, if nobody asked the agent to."""
     others = tuple(owner for owner in sorted(owners) if not _is_family(owner, author))
     if not others:
@@ -163,7 +165,7 @@ def _meet(tree: Tree, path: str, author: str, owners: Iterable[str]) -> None:
         return
 
     known = tree.file_owners
-    overwriting = Overwriting(path, author, others, decides)
+    overwriting = Overwriting(path, author, others, decides, at_once)
     readers = [known.for_callers]
     if tree.agents[author].plan is None:
         readers.append(known.for_writers)

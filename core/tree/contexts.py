@@ -249,11 +249,11 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
     after = f"\n{labels.unnamed(message.unnamed)}" if message.unnamed else ""
     if message.aside:
         after = f"{after}\n{labels.left_aside(message.aside)}"
-    if message.overwrote:
-        rows = [
-            (each.path, each.of, each.by if each.by != message.child else "") for each in message.overwrote
-        ]
-        after = f"{after}\n{labels.overwritten(rows)}"
+    for at_once, say in ((False, labels.overwritten), (True, labels.written_at_once)):
+        met = [each for each in message.overwrote if each.at_once == at_once]
+        if met:
+            rows = [(each.path, each.of, each.by if each.by != message.child else "") for each in met]
+            after = f"{after}\n{say(rows)}"
     if message.asks:
         label = labels.question_label(message.child, variable, described.about)
         after = f"{after}\n{labels.how_to_answer(message.child)}"

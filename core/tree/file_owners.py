@@ -25,13 +25,14 @@ class Overwriting:
     """An agent changed a file that was not its own.
 
     `by`: its path; `of`: the paths of those who may have written the file. `decides`: the agent above all of them, whose
-    task they work on.
+    task they work on. `at_once`: they wrote it while the agent did, so whose content is there is not known.
     """
 
     path: str
     by: str
     of: tuple[str, ...]
     decides: str
+    at_once: bool = False
 
 
 @dataclass(slots=True)

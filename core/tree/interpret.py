@@ -631,13 +631,14 @@ def _made_aside(result: Result) -> str:
 
 def _overwrote(tree: Tree, agent: Agent) -> str:
     """Say which files its calls changed that another agent had written, and who hears of it."""
-    rows: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    rows: dict[tuple[str, bool], list[tuple[str, tuple[str, ...]]]] = {}
     for each in apply_file_owners.for_writer(tree, agent):
-        rows.setdefault(each.decides, []).append((each.path, each.of))
+        rows.setdefault((each.decides, each.at_once), []).append((each.path, each.of))
 
     told = ""
-    for decides, files in rows.items():
-        told += "\n" + labels.overwrote(files, "" if decides == agent.caller else decides)
+    for (decides, at_once), files in rows.items():
+        say = labels.wrote_at_once if at_once else labels.overwrote
+        told += "\n" + say(files, "" if decides == agent.caller else decides)
     return told
 
 

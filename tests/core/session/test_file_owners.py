@@ -11,6 +11,7 @@ import pytest
 
 from iact.core.journal import read_journal
 from iact.core.session.replay import replay
+from iact.core.tree import apply_file_owners
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies
 from tests.core.session.kept_files import KeptFiles
 from tests.core.session.live_fakes import Overlays, live_runtime
@@ -149,8 +150,8 @@ def test_of_cousins_the_agent_above_both_decides(tmp_path: Path, kind: str) -> N
     assert read["/"].count(through) == 1
 
 
-def test_of_calls_at_the_same_time_nobody_is_told_what_is_not_known(tmp_path: Path) -> None:
-    """Both wrote while the other was at work, so it can't be told whose file it is."""
+def at_once(data: Path) -> dict[str, str]:
+    """Run a session in which two children write while the other is at work. Returns the last context of each agent."""
     both_wrote = asyncio.Event()
     world = World(hold={"both": both_wrote})
     both = "```CALL_ASYNC one\nDo your part.\n```\n```CALL_ASYNC two\nDo your part.\n```\n```WAIT\n```"
@@ -172,7 +173,7 @@ def test_of_calls_at_the_same_time_nobody_is_told_what_is_not_known(tmp_path: Pa
     model = ScriptedModel(script)
 
     async def main() -> None:
-        async with live_runtime(tmp_path, script, model=model, versions=KeptFiles(), world=world) as runtime:
+        async with live_runtime(data, script, model=model, versions=KeptFiles(), world=world) as runtime:
             session = await runtime.open(None, intent=2)
             answer = asyncio.create_task(session.ask("Go."))
             files = session.journal.parent / "workspace"
@@ -182,7 +183,35 @@ def test_of_calls_at_the_same_time_nobody_is_told_what_is_not_known(tmp_path: Pa
             replay(session.journal, verify=True)
 
     asyncio.run(main())
-    assert not any("another agent wrote" in each.content for asked in model.asked for each in asked.messages)
+    return {asked.path: "\n".join(each.content for each in asked.messages) for asked in model.asked}
+
+
+def test_of_calls_at_the_same_time_nobody_is_told_what_is_not_known(tmp_path: Path) -> None:
+    """Both wrote while the other was at work, so it can't be told whose file it is."""
+    read = at_once(tmp_path)
+    assert not any("another agent wrote" in text for text in read.values())
+
+
+def test_calls_that_are_known_to_write_a_file_at_the_same_time_are_told_that_they_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows whose version is there, so neither hears that it changed what the other wrote."""
+
+    def names(_: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
+        is_shared = "out.txt" in str(arguments)
+        return ("/workspace/out.txt",) if is_shared else ()
+
+    monkeypatch.setattr(apply_file_owners, "paths_written", names)
+    read = at_once(tmp_path)
+
+    assert not any(WROTE_OVER in text for text in read.values())
+    for agent, other in (("/one", "/two"), ("/two", "/one")):
+        met = (
+            f"and another agent wrote at the same time: out.txt (with `{other}`). One may have replaced what"
+        )
+        told = f"You {met} the other wrote. Your caller is told, and decides what stays."
+        assert read[agent].count(told) == 1
+        assert read["/"].count(f"For this, it {met} the other wrote: look, and decide what stays.") == 1
 
 
 IN_ORDER = """\
