@@ -9,11 +9,12 @@ use it, and differ only in what they do with these characters:
     terminal (`iact.terminal`)              sequences removed, the rest escaped in the same way
     page (`web.safe_text`)                  sequences removed, the rest by name: ␛, ‹U+202E›
     questions to a person                   nothing removed; blanks and private letters are named, too
+    apps (`sandbox.app_shares`)             removed; blanks and private letters become spaces
     headings of a journal                   replaced by �
     manifests (`core.modules.schema`)       refused
 
 Joiners and variation selectors shape letters and emoji, and several scripts can't be written without them. They are
-kept where they can do that (and count as hidden everywhere else), except in questions to a person.
+kept where they can do that (and count as hidden everywhere else), except in questions to a person and at apps.
 
 The rows follow the Unicode Character Database: general categories Cc, Cf, Cs, Zl and Zp, the property
 Default_Ignorable_Code_Point, and noncharacters; a test derives the table from that again. The prepended marks of

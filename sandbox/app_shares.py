@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-import unicodedata
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs
 
+from iact.core.characters import HIDDEN, ODD
 from iact.core.errors import Changed, IactError
 from iact.sandbox import app_page
 from iact.sandbox.socket_folder import CheckedSocket
@@ -111,5 +111,8 @@ async def _offered(socket: CheckedSocket) -> str:
 
 
 def _seen(text: str) -> str:
-    """A text without characters that nobody sees: what is shared is what was shown."""
-    return "".join(each for each in text if each in "\n\t" or unicodedata.category(each)[0] != "C")
+    """A text as a person sees it, since what is shared is what was shown.
+
+    What is hidden is dropped, and what may only look like a space is one: an app could write in either of them.
+    """
+    return ODD.sub(" ", HIDDEN.sub("", text))

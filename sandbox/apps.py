@@ -36,10 +36,11 @@ _LARGEST: Final = 64 << 20
 _QUIET: Final = 60.0
 """Seconds without a byte after which a connection is closed."""
 _CONNECTIONS: Final = 64
-_HOST: Final = re.compile(rb"(app\.)?([0-9a-f]{16})\.localhost:(\d+)")
+_HOST: Final = re.compile(rb"(app\.)?([0-9a-f]{16})\.localhost:(\d{1,5})")
 _TARGET: Final = re.compile(rb"GET (/[!-~]*) HTTP/1\.[01]")
 _SHARES: Final = re.compile(rb"(GET|POST) %b HTTP/1\.[01]" % re.escape(app_page.SHARE.encode()))
-_LONGEST_FORM: Final = 4096
+_LENGTH_OF_FORM: Final = re.compile(rb"[1-9]\d{0,3}")
+"""Our form has some hundred bytes."""
 
 _NOT_FOUND: Final = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -250,11 +251,10 @@ def is_from_our_page(headers: Sequence[bytes], name: str, port: int) -> bool:
 async def _form(headers: Sequence[bytes], reader: asyncio.StreamReader) -> bytes:
     """The fields that a page of ours sends."""
     lengths = _values(headers, b"content-length")
-    length = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
-    if not 0 < length <= _LONGEST_FORM:
+    if len(lengths) != 1 or not _LENGTH_OF_FORM.fullmatch(lengths[0]):
         return b""
     async with asyncio.timeout(_QUIET):
-        return await reader.readexactly(length)
+        return await reader.readexactly(int(lengths[0]))
 
 
 def asked_of_app(first: bytes, headers: Sequence[bytes]) -> bytes:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from pathlib import Path
+
 import pytest
 
+from iact.core.characters import ODD
 from iact.sandbox import app_page
+from iact.sandbox.app_shares import AppShares
 from iact.sandbox.apps import (
     Addressed,
     addressed,
@@ -14,6 +20,7 @@ from iact.sandbox.apps import (
     may_reach,
     split,
 )
+from iact.sandbox.socket_folder import open_socket
 
 NAME = "0123456789abcdef"
 
@@ -31,6 +38,7 @@ NAME = "0123456789abcdef"
         ([f"Host: x.{NAME}.localhost:80"], None),
         ([f"Host: app.app.{NAME}.localhost:80"], None),
         ([f"Host: {NAME}.localhost:80.evil"], None),
+        ([f"Host: {NAME}.localhost:{'8' * 5000}"], None),
         (["Host: 127.0.0.1:80"], None),
         ([], None),
     ],
@@ -122,3 +130,36 @@ def test_what_an_app_offers_is_shown_as_text() -> None:
     assert "<script>" not in shown
     assert "&lt;/pre&gt;&lt;script&gt;" in shown
     assert "default-src 'none'" in shown
+
+
+HIDES = "blue\u3164\ufe01\U000e0155\u2028\u200d\u034f\r red\u2003\u2800\ue000green\tand\nwhite"
+"""A text of an app that says more than a person sees."""
+
+
+async def test_what_a_person_does_not_see_is_not_shared(tmp_path: Path) -> None:
+    """Letters without a shape, selectors and blanks of many widths could carry what was typed past its user."""
+    shared: list[str] = []
+
+    async def take(name: str, text: str) -> None:
+        shared.append(text)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n" + HIDES.encode())
+        writer.close()
+
+    shares = AppShares(take)
+    async with await asyncio.start_unix_server(answer, tmp_path / "app.sock"):
+        socket = open_socket(tmp_path, "app.sock")
+        assert socket is not None
+        page = (await shares.ask(NAME, socket)).decode()
+        once = re.search('name="once" value="([^"]+)"', page)
+        digest = re.search('name="digest" value="([^"]+)"', page)
+        assert once
+        assert digest
+        await shares.agree(NAME, socket, f"once={once[1]}&digest={digest[1]}".encode())
+        socket.close()
+
+    assert shared == ["blue red   green\tand\nwhite"]
+    assert f"<pre>{shared[0]}</pre>" in page
+    assert not ODD.search(shared[0])
