@@ -163,10 +163,6 @@ def one_of(**given: object) -> None:
         raise UsageError(f"{' and '.join(chosen)} can't be used together. Leave out all but one.")
 
 
-LONGEST: Final = 32 << 20
-"""The most bytes of a message: as many as a session takes as a file, which longer ones become."""
-
-
 def message(given: str, what: str = "message") -> str:
     """Return a text from the command line, or from standard input if it is `-`.
 
@@ -181,10 +177,12 @@ def message(given: str, what: str = "message") -> str:
 
 def _read_message(what: str) -> str:
     """A text from standard input, which may be without an end."""
-    data = sys.stdin.buffer.read(LONGEST + 1)
-    if len(data) > LONGEST:
+    from iact.core.tree.uploads import LARGEST  # a longer message becomes a file of the session
+
+    data = sys.stdin.buffer.read(LARGEST + 1)
+    if len(data) > LARGEST:
         raise UsageError(
-            f"The {what} on standard input has more than {LONGEST:,} bytes, the most that one may have. Hand over what is "
+            f"The {what} on standard input has more than {LARGEST:,} bytes, the most that one may have. Hand over what is "
             "longer in several files."
         )
     try:
