@@ -17,9 +17,21 @@ collecting every 700 objects, Python's default, took a seventh of the start time
 def main() -> NoReturn:
     """Run the command of this process, and end the process with its exit status."""
     gc.set_threshold(_FIRST)
+    fill_streams()
     from iact.cli import main as command  # imported here because its imports create most of the objects
 
     leave(command())
+
+
+def fill_streams() -> None:
+    """Open what this process was started without: standard input as one that is empty, outputs as ones that nobody reads.
+
+    Python has None for each, which printing fails at, and the next file that is opened would be that stream for whatever
+    this process starts.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # until the process ends
 
 
 def leave(status: int) -> NoReturn:

@@ -47,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         except click.Abort:
             return 130
+        except OSError as error:  # help and the like print while they are parsed
+            print(f"iact: {_sentence(error, None)}", file=sys.stderr)
+            return 1
     if isinstance(chosen, int):
         return chosen
     with terminal.clean(json=chosen.as_json):

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -206,3 +207,30 @@ def test_a_terminal_that_was_closed_is_no_failure_and_a_broken_disk_is(tmp_path:
 
     with pytest.raises(OSError, match="Input/output error"):
         Screen(Broken()).flush()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["module", "--help"]])
+def test_help_that_can_not_be_written_says_so(arguments: list[str]) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "iact", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("iact: The disk is full.")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_command_can_be_started_without_its_streams(closed: str, tmp_path: Path) -> None:
+    """As some services start programs. Its own files are then not one of the streams of what it starts."""
+    command = f'"$0" -m iact session list --json --data "$1" {closed}'
+    ended = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == ("" if "1>&-" in closed else "[]\n")
+    assert ended.stderr == ""
