@@ -6,7 +6,7 @@ a value taints its reader with the value's labels, which are returned with it. P
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,12 +60,18 @@ def first_line(value: Value) -> str:
 
 
 def describe_values(
-    values: Mapping[str, Value], *, new: Collection[str], begun: Collection[str], room: int
+    values: Mapping[str, Value],
+    *,
+    new: Collection[str],
+    begun: Collection[str],
+    room: int,
+    is_lost: Callable[[str], bool],
 ) -> Described:
     """Describe the values that a message brings, by name.
 
     `new`: those that the reader did not have before; only of these it is shown something. `begun`: those of which a first
-    line may be shown. `room`: the most characters that are shown of all small values together.
+    line may be shown. `room`: the most characters that are shown of all small values together. `is_lost`: whether the
+    content with a digest is lost, so that a sentence is read in its place.
     """
     about: list[str] = []
     whole: dict[str, str] = {}
@@ -87,6 +93,8 @@ def describe_values(
         # What is shown of a value taints its reader.
         if name in whole or begins:
             sources |= value.labels
-        about.append(labels.describe(name, value, begins))
+        # Only what was read is known to be lost.
+        gone = bool(begins) and is_lost(value.sha256)
+        about.append(labels.describe(name, value, begins, lost=gone))
 
     return Described(tuple(about), whole, sources)

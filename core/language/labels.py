@@ -108,10 +108,12 @@ def size(count: int) -> str:
     return f"{count / 1e9:.1f} GB"
 
 
-def describe(name: str, value: Value, begins: str = "") -> str:
-    """One variable in a list: "$run_1 (text/plain, 9 B)". `begins`: its first line, if that is shown."""
+def describe(name: str, value: Value, begins: str = "", *, lost: bool = False) -> str:
+    """One variable in a list: "$run_1 (text/plain, 9 B)". `begins`: its first line, if that is shown. `lost`: it has none."""
     described = about(value.media, value.size)
-    if begins:
+    if lost:
+        described = f"{described}, its content was lost"
+    elif begins:
         described = f"{described}, begins {json.dumps(inline(begins, _BEGINS), ensure_ascii=False)}"
     return f"${name} ({described})"
 

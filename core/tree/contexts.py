@@ -267,7 +267,8 @@ def _described(
     is_report = message.kind == "child" and tree.agents[message.child].plan is not None
     # The report of a plan shows its result itself; what its steps gave is there to be read.
     room = 0 if is_report and tree.follows_1_3 else room_for(tree, agent, "")
-    return describe_values(brought, new=new, begun=_harmless(tree, agent, message, brought), room=room)
+    harmless = _harmless(tree, agent, message, brought)
+    return describe_values(brought, new=new, begun=harmless, room=room, is_lost=tree.blobs.is_lost)
 
 
 def _harmless(tree: Tree, agent: Agent, message: Incoming, values: Mapping[str, Value]) -> list[str]:

@@ -12,6 +12,11 @@ WEB = frozenset({"tool:web.fetch"})
 PICTURE = Value("0" * 64, 4, "image/png", lambda: b"\x89PNG", WEB)
 
 
+def is_lost(digest: str) -> bool:
+    """Whether the content is lost, which none here is."""
+    return digest == ""
+
+
 def page(text: str) -> Value:
     return text_value(text, media="text/markdown", labels=WEB)
 
@@ -36,7 +41,7 @@ def test_a_first_line_is_of_text_only() -> None:
 
 def test_a_longer_text_is_named_with_its_first_line() -> None:
     long = text_value('say "hi"\n' + "x" * 5000)
-    found = describe_values({"log": long}, new={"log"}, begun={"log"}, room=6_000)
+    found = describe_values({"log": long}, new={"log"}, begun={"log"}, room=6_000, is_lost=is_lost)
     assert found.about == ('$log (text/plain, 5.0 kB, begins "say \\"hi\\"")',)
     assert found.whole == {}
 
@@ -52,7 +57,7 @@ texts = st.text(max_size=3_000) | st.integers(0, 3_000).map(lambda count: "word 
 def test_whatever_is_shown_is_in_the_sources(texts: dict[str, str], new: set[str], begun: set[str]) -> None:
     """Each value has a label of its own, so the sources say exactly of which values something is shown."""
     values = {name: text_value(text, labels=frozenset({f"tool:t.{name}"})) for name, text in texts.items()}
-    found = describe_values(values, new=new, begun=begun, room=4_000)
+    found = describe_values(values, new=new, begun=begun, room=4_000, is_lost=is_lost)
 
     begins = {name for name, about in zip(values, found.about, strict=True) if ", begins " in about}
     assert found.sources == {f"tool:t.{name}" for name in found.whole.keys() | begins}

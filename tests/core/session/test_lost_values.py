@@ -19,6 +19,7 @@ from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 
 LONG = "a line of many words\n" * 1500
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(2000)
+CALL = "```CALL child\nSay what is in $read_1.\n```"
 LOST = "(The content of this value was lost. It was text/plain, 31.5 kB.)"
 
 
@@ -61,7 +62,12 @@ async def test_a_session_goes_on_without_a_lost_value(tmp_path: Path, damage: Ca
     (blob,) = (folder / "blobs").iterdir()
     damage(blob)
 
-    script = replies({"/": ["", "", "```SHOW read_1\n```", "```READ text=$read_1\n```", "It is lost."]})
+    script = replies(
+        {
+            "/": ["", "", "```SHOW read_1\n```", "```READ text=$read_1\n```", CALL, "It is lost."],
+            "/child": ["It is not there."],
+        }
+    )
     world = World()
     model = ScriptedModel(script, chunk=4096)
     async with runtime(tmp_path, script, world=world, model=model) as opened:
@@ -72,6 +78,8 @@ async def test_a_session_goes_on_without_a_lost_value(tmp_path: Path, damage: Ca
         contents = [message.content for message in model.asked[-1].messages]
 
     assert any("`SHOW` was not run: the content of $read_1 was lost." in text for text in contents)
+    given = next(asked for asked in model.asked if asked.path == "/child").messages[-1].content
+    assert "with $read_1 (text/plain, 31.5 kB, its content was lost):" in given
     assert any("`READ` was not run" in text and "was lost" in text for text in contents)
     (notice,) = [record for record in read_journal(folder).records if isinstance(record.content, Notice)]
     assert "$read_1" in notice.body
