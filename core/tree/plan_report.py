@@ -32,6 +32,7 @@ _JUDGES: Final = frozenset({"reflection", "observer"})
 _RESULT: Final = "Result:\n"
 _RESULT_OF: Final = re.compile(r"(?:\A|\n\n)Result of (\S+):\n")
 _STEPS: Final = "\n\nSteps:\n"
+_NO_STEPS: Final = "without any step"
 _SAYS: Final = {
     "concluded": "The plan concluded",
     "partial": "The plan came back partial",
@@ -148,10 +149,20 @@ def report(run: PlanRun, ending: Ending) -> str:
     work = [record for record in run.state.nodes.values() if record.node.kind in WORK]
     done = sum(record.state == "executed" for record in work)
     versions = f", {len(run.state.versions)} versions" if len(run.state.versions) > 1 else ""
+    if not work:
+        head = f"{_SAYS[ending.status]} {_NO_STEPS}. {in_words(ending)}"
+        return "\n\n".join([head, *_results(run, ending), *_lacks(run, ending), *_planner(ending)])
+
     head = f"{_SAYS[ending.status]}: {done} of {len(work)} steps executed{versions}. {in_words(ending)}"
     before = "\n\n".join([head, *_results(run, ending)])
     steps = "\n".join(_line(run, record) for record in work)
     return "\n\n".join([f"{before}{_STEPS}{steps}", *_lacks(run, ending)])
+
+
+def _planner(ending: Ending) -> Iterator[str]:
+    """What the caller of a plan that got no steps can do: it wrote a goal, and nothing in it was wrong."""
+    if ending.status == "failed" and ending.answer is None and not ending.bound:
+        yield "Its steps were to come from a planner. Write them yourself, or work without a plan."
 
 
 _REACHED: Final[Mapping[Reached, str]] = {
@@ -217,7 +228,9 @@ def results_in(told: str) -> list[tuple[str, str]] | None:
     # The steps behind them are one line each, so the last such heading is the report's own.
     before, heading, _ = told.rpartition(_STEPS)
     if not heading:
-        return None
+        head, _, _ = told.partition(". ")
+        is_without = head in {f"{says} {_NO_STEPS}" for says in _SAYS.values()}
+        return [] if is_without and _RESULT not in told else None
 
     _, _, results = before.partition("\n\n")
     if results.startswith(_RESULT):

@@ -225,6 +225,7 @@ def test_a_program_that_prints_our_words_is_told_as_it_is(again: int) -> None:
             [("a", "1\n\nSteps:\nmine"), ("数", "2")],
         ),
         ("The plan failed: 0 of 1 steps executed.\n\nSteps:\n- a (t.read): failed", []),
+        ("The plan failed without any step. Its goal is not reached.\n\nNotes:\n- No plan could be had.", []),
         ("It could not be planned.", None),
     ],
 )

@@ -154,6 +154,18 @@ def test_a_plan_that_cannot_run_is_explained_and_leaves_no_trace(
     assert answer.body == "Done."
 
 
+def test_a_caller_is_told_that_a_planner_gave_no_steps(tmp_path: Path) -> None:
+    session, _, _ = ask(
+        tmp_path,
+        replies({"/": [plan("goal: Say hello"), "Done."]}),
+        answers={"Plan the steps": ["Shall I go on?", "1. Read both"]},
+    )
+    told = heard(session)
+    assert "The plan failed without any step. Its goal is not reached. No step had a result." in told
+    assert "Its steps were to come from a planner. Write them yourself, or work without a plan." in told
+    assert "Steps:" not in told
+
+
 def test_every_plan_has_a_path_of_its_own(tmp_path: Path) -> None:
     session, _, _ = ask(tmp_path, replies({"/": [plan(TWO), plan(TWO), "Done."]}))
     assert list(session.state.agents) == ["/", "/audit", "/audit-2"]
