@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
+from iact.core.models.caller import is_traceparent
+
 FIELD: Final = "traceparent"
 
-_VALUE: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})")
 _SAMPLED: Final = 1
 
 
@@ -18,7 +18,11 @@ def traceparent_of(told: Mapping[str, object] | None) -> str:
     A caller that does not record its own trace has no span that ours could continue.
     """
     value = (told or {}).get(FIELD)
-    found = _VALUE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None or not int(found[1], 16) & _SAMPLED:
+    if not isinstance(value, str):
         return ""
-    return found[0]
+    traceparent = value.strip()
+    if not is_traceparent(traceparent):
+        return ""
+
+    flags = int(traceparent.rpartition("-")[2], 16)
+    return traceparent if flags & _SAMPLED else ""

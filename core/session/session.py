@@ -27,6 +27,7 @@ from iact.core.errors import (
     WorkspaceError,
 )
 from iact.core.gate.level import level
+from iact.core.models.caller import is_traceparent
 from iact.core.plan.forms import read_plan
 from iact.core.plan.model import PlanError
 from iact.core.plan.template import offers
@@ -267,8 +268,12 @@ class Session:
 
         Raises:
             UsageError: there is no such mode, or it has no plan; or the root is at work, so that no plan can begin; or the
-                message has more than `LARGEST_UPLOAD` bytes.
+                message has more than `LARGEST_UPLOAD` bytes; or `traceparent` is no trace.
         """
+        if traceparent and not is_traceparent(traceparent):
+            raise UsageError(
+                f"{traceparent[:100]!r} is not a trace in the form of W3C's traceparent: 00-TRACE-SPAN-FLAGS, in small letters."
+            )
         if mode not in WAYS:
             raise UsageError(f"There is no way of working {mode!r}; there are {', '.join(WAYS)}.")
         if mode == "dialogue" and plan_first:

@@ -40,6 +40,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from iact.core.models.caller import is_traceparent
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result
 from iact.core.records.control import Inject, Pause, Resume, RetryStep, SetModels, StartPlan, Withdraw
 from iact.core.records.dialogue import (
@@ -216,7 +217,7 @@ class SpanFold:
             case _ if not self._trace:
                 return  # records before the beginning don't belong to a session
             case Say(waits=waits, traceparent=traceparent):
-                if traceparent:
+                if is_traceparent(traceparent):
                     self._callers[record.n] = traceparent
                 self._message(record, self._agent("/"), waits=waits, text=record.body)
             case Inject(node=""):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from iact.accounts.rights import LOCAL
-from iact.core.models.caller import trace_of_caller
+from iact.core.errors import UsageError
+from iact.core.models.caller import ask_on_behalf_of, trace_of_caller
 from iact.core.ports import ChatMessage, ModelEvent
 from iact.core.records.dialogue import Say
 from iact.core.session.replay import replay
@@ -117,6 +119,28 @@ async def test_models_are_told_of_it_until_the_next_message(tmp_path: Path) -> N
             said = await session.say(text, traceparent=traceparent)
             await session.answer(said.n)
     assert model.callers == [PARENT] * 4 + [""]
+
+
+@pytest.mark.parametrize("traceparent", [f"{PARENT}\r\nx: y", "é", f"00-{TRACE}-{SPAN}", "-" * 200])
+async def test_what_is_no_trace_gets_no_further(tmp_path: Path, traceparent: str) -> None:
+    async with runtime(tmp_path, replies(SCRIPT)) as opened:
+        session = await opened.open()
+        before = session.records()
+        with pytest.raises(UsageError, match="traceparent"):
+            await session.say("How many?", traceparent=traceparent)
+        assert session.records() == before
+        said = await session.say("How many?")
+        await session.answer(said.n)
+        records = session.records()
+
+    # A journal that came from elsewhere may have it.
+    assert isinstance(said.content, Say)
+    forged = replace(said, content=replace(said.content, traceparent=traceparent))
+    altered = [forged if record.n == said.n else record for record in records]
+    assert spans(altered) == spans(records)
+    ask_on_behalf_of(PARENT)
+    ask_on_behalf_of(traceparent)
+    assert trace_of_caller() == ""
 
 
 @pytest.mark.parametrize(
