@@ -117,6 +117,7 @@ async def begin(
             given.metadata or {},
             given.previous_response_id,
             by_call=terms.by_call,
+            in_form=terms.form is not None,
             longest=terms.longest,
         )
         if keeps:

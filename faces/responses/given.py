@@ -25,6 +25,8 @@ class ClientFields:
     """The id of the previous response, as the client sent it."""
     by_call: bool = False
     """Whether the client is asked by calls."""
+    in_form: bool = False
+    """Whether the client wants the answer in a form."""
     again: int = 0
     """The record of the message that asked for the answer once more, because it was not of the wanted form."""
     answer: str = ""
@@ -78,6 +80,7 @@ def _read(line: str, record: int) -> ClientFields | None:
         else {},
         previous=_text(told.get("previous")),
         by_call=told.get("by_call") is True,
+        in_form=told.get("in_form") is True,
         again=again if isinstance(again, int) else 0,
         answer=_text(told.get("answer")) or "",
         fault=_text(told.get("fault")) or "",

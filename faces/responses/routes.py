@@ -51,6 +51,7 @@ _FROM_ITS_BEGINNING: Final = (
     "A response is told from its beginning: leave out starting_after. What is finished comes in whole items, so the numbers "
     "of its events are others than before."
 )
+_FORM_AT_WORK: Final = "The form of this answer is checked while the client that asked for it waits. Ask without stream, or once it has ended."
 
 
 def routes(access: Access) -> Sequence[BaseRoute]:
@@ -147,6 +148,8 @@ class _Responses:
                 raise HTTPException(404, str(error)) from error
             if not streams:
                 return JSONResponse(_stored_fields(place, found))
+            if found.at_work and found.kept.in_form:
+                return _usage(UsageError(_FORM_AT_WORK))
             return EventResponse(_told_again(runtime, place, found), held.pop_all().aclose)
 
     async def cancel(self, request: Request) -> Response:
@@ -231,7 +234,7 @@ async def _told_again(
     What is finished comes in whole items: the pieces in which it was written are not kept.
     """
     wire = EventStream(place)
-    begun = {**_stored_fields(place, found), "status": "in_progress", "output": [], "usage": None}
+    begun = _fields(place, found, status="in_progress", output=[])
     yield wire.event("response.created", {"response": begun})
     yield wire.event("response.in_progress", {"response": begun})
 
@@ -290,10 +293,23 @@ def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
         items.append(message_item(place, len(items), text))
     items += call_items(place.session, found.waiting, by_call=given.by_call)
 
+    return _fields(place, found, status=status, output=items, ended=ended)
+
+
+def _fields(
+    place: ResponsePlace,
+    found: work.Stored,
+    *,
+    status: str,
+    output: Sequence[dict[str, JSON]],
+    ended: dict[str, JSON] | None = None,
+) -> dict[str, JSON]:
+    """A stored response with this status and these items. `ended`: further fields about its end."""
+    given = found.kept
     created = int(time.mktime(time.strptime(found.start.at[:19], "%Y-%m-%dT%H:%M:%S"))) - time.timezone
     usage = used(found.records) if status != "in_progress" else None
     return response_fields(
-        place, created=created, model=MODELS[0], status=status, output=items, ended=ended, usage=usage,
+        place, created=created, model=MODELS[0], status=status, output=output, ended=ended, usage=usage,
         previous=given.previous, instructions=given.instructions, metadata=given.metadata,
     )  # fmt: skip
 

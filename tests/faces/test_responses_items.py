@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,13 @@ import httpx
 import pytest
 
 from iact.accounts.rights import LOCAL
-from tests.core.session.fakes import replies, runtime
+from iact.core.errors import ModelUnreachable
+from iact.core.records.dialogue import Say
+from iact.core.session.runtime import Runtime
+from iact.faces.responses.given import kept
+from iact.faces.responses.output import ResponsePlace
+from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
+from tests.core.session.test_control import until
 from tests.faces.test_memory_of_callers import asking
 from tests.faces.test_responses_requests import READS, answer
 
@@ -69,6 +76,7 @@ async def test_a_stream_has_the_same_items_and_so_has_one_that_is_told_again(tmp
     for events in (streamed, again):
         identity = events[0]["response"]["id"]
         assert [event["sequence_number"] for event in events] == list(range(len(events)))
+        assert "verdict" not in events[0]["response"]
         assert events[-1]["type"] == "response.completed"
         output = events[-1]["response"]["output"]
         assert without_ids(output, identity) == without_ids(whole["output"], whole["id"])
@@ -127,3 +135,54 @@ async def test_nothing_is_told_from_the_middle(tmp_path: Path) -> None:
         refused = await http.get(f"/v1/responses/{response['id']}?stream=true&starting_after=3")
         assert refused.status_code == 400
         assert "starting_after" in refused.json()["error"]["message"]
+
+
+async def test_what_failed_is_told_from_a_beginning_without_an_error(tmp_path: Path) -> None:
+    def fails(asked: Asked) -> str:
+        raise ModelUnreachable("The endpoint is away.")
+
+    async with runtime(tmp_path, fails) as opened, asking(opened, LOCAL) as http:
+        events = await stream(http, "POST", "/v1/responses", input="Hello", stream=True)
+        identity = events[-1]["response"]["id"]
+        again = await stream(http, "GET", f"/v1/responses/{identity}?stream=true")
+    for told_events in (events, again):
+        assert told_events[0]["type"] == "response.created"
+        assert told_events[0]["response"]["error"] is None
+        assert told_events[-1]["type"] == "response.failed"
+        assert told_events[-1]["response"]["error"]["code"] == "model_unreachable"
+
+
+def said_in(opened: Runtime) -> list[ResponsePlace]:
+    """The responses that begin with the messages of open sessions."""
+    return [
+        ResponsePlace(session.id, record.n)
+        for session in opened.opened.values()
+        for record in session.records()
+        if isinstance(record.content, Say)
+    ]
+
+
+async def test_an_answer_of_a_certain_form_is_told_once_it_was_checked(tmp_path: Path) -> None:
+    form = {"type": "json_schema", "name": "it", "schema": {"type": "object", "required": ["name"]}}
+    script = replies({"/": ['{"name": "a"}']})
+    goes_on = asyncio.Event()
+    async with (
+        runtime(tmp_path, script, model=ScriptedModel(script, chunk=4, holds={"/": goes_on})) as opened,
+        asking(opened, LOCAL) as http,
+    ):
+        answering = asyncio.create_task(answer(http, input="Which?", text={"format": form}))
+        await until(lambda: said_in(opened))
+        (place,) = said_in(opened)
+        folder = opened.opened[place.session].journal.parent
+        await until(lambda: kept(folder, place.record).in_form)
+
+        refused = await http.get(f"/v1/responses/{place.id}?stream=true")
+        assert refused.status_code == 400
+        assert "without stream" in refused.json()["error"]["message"]
+        assert (await http.get(f"/v1/responses/{place.id}")).json()["status"] == "in_progress"
+
+        goes_on.set()
+        response = await answering
+        assert response["id"] == place.id
+        again = await stream(http, "GET", f"/v1/responses/{place.id}?stream=true")
+        assert again[-1]["response"]["output"] == response["output"]
