@@ -53,8 +53,11 @@ VIEWS: Final[Mapping[View, tuple[str, Sequence[tuple[str, str]]]]] = {
 }
 """The media type of each view, and headers in place of the usual ones."""
 
-_REACHES_OUT: Final = re.compile(r"<(?=(link|meta|base)\b)", re.IGNORECASE)
-"""The beginning of elements that could make a browser look up a name, which no content policy forbids."""
+_REACHES_OUT: Final = re.compile(r"<(?=(link|meta|base|iframe)\b)", re.IGNORECASE)
+"""The beginning of elements that could make a browser look up a name, which no content policy forbids.
+
+A frame can hold the others in an attribute, where they are not seen here.
+"""
 
 
 Content: TypeAlias = bytes | Callable[[], Iterator[bytes]]

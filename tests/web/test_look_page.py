@@ -24,6 +24,7 @@ REPORT = """<!doctype html>
 <style>h1 { color: rgb(1, 2, 3) }</style></head>
 <body><h1>Report</h1><p>Of the year.</p><img src="https://elsewhere.example/a.png" alt="a picture">
 <script>document.body.textContent = "scripts run";</script>
+<iframe srcdoc="&lt;link rel=preconnect href=https://elsewhere.example>"></iframe>
 <form action="https://elsewhere.example/"><input name="q"></form></body></html>
 """
 
@@ -106,7 +107,7 @@ def test_files_look_like_what_they_are(tmp_path: Path, width: int, locale: str) 
             await expect(frame.locator("h1")).to_have_text("Report")
             await expect(frame.locator("h1")).to_have_css("color", "rgb(1, 2, 3)")
             await expect(frame.locator("body")).not_to_contain_text("scripts run")
-            await expect(frame.locator("link, meta, base")).to_have_count(0)
+            await expect(frame.locator("link, meta, base, iframe")).to_have_count(0)
             # With a frame in it, axe takes the dialog for none, and what is behind it for readable.
             await expect(dialog.locator("iframe")).to_have_attribute("title", "report.html")
             await page.screenshot(path=tmp_path / f"page-{width}.png")
@@ -247,6 +248,7 @@ def test_only_pages_and_pdfs_have_a_frame() -> None:
         ("<LINK rel=preconnect href=//x>", "<x-LINK rel=preconnect href=//x>"),
         ("<meta http-equiv=refresh>", "<x-meta http-equiv=refresh>"),
         ("<base\nhref=//x>", "<x-base\nhref=//x>"),
+        ('<iframe srcdoc="&lt;link rel=preconnect href=//x>">', '<x-iframe srcdoc="&lt;link rel=preconnect href=//x>">'),
         ("<b>linked</b>", "<b>linked</b>"),
         ("\ufeff<p>a\0b", "<p>a\ufffdb"),
     ],
