@@ -45,8 +45,11 @@ VIEWER = "has => Object.defineProperty(navigator, 'pdfViewerEnabled', { get: () 
 NOTES = "# Findings\n\n| city | trees |\n|---|---:|\n| Bremen | 12 |\n\n- **one**\n- two <script>alert(1)</script>\n"
 
 
-def spreadsheet() -> bytes:
-    """Two sheets: shared and inline strings, a number, a truth, a date, a gap."""
+OTHER = '<worksheet><sheetData><row r="1"><c r="A1"><v>7</v></c></row></sheetData></worksheet>'
+
+
+def spreadsheet(other: str = OTHER) -> bytes:
+    """Two sheets: shared and inline strings, a number, a truth, a date, a gap; and `other`."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     files = {
@@ -60,7 +63,7 @@ def spreadsheet() -> bytes:
         '<c r="B1" t="inlineStr"><is><t>trees</t></is></c><c r="D1" t="inlineStr"><is><t>day</t></is></c></row>'
         '<row r="2"><c r="A2" t="s"><v>1</v></c><c r="B2"><v>12.5</v></c><c r="C2" t="b"><v>1</v></c>'
         '<c r="D2" s="1"><v>46023</v></c></row></sheetData></worksheet>',
-        "xl/worksheets/sheet2.xml": '<worksheet><sheetData><row r="1"><c r="A1"><v>7</v></c></row></sheetData></worksheet>',
+        "xl/worksheets/sheet2.xml": other,
     }  # fmt: skip
     packed = io.BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
@@ -76,6 +79,7 @@ def filled(folder: Path) -> None:
     (folder / "findings.md").write_text(NOTES)
     rows = "\n".join(f'{number},"name, {number}",{number * number}' for number in range(1, 1_301))
     (folder / "squares.csv").write_text(f'n,"a ""name""",square\n{rows}\n')
+    (folder / "odd.csv").write_text('"a" b,c\n"d,""e"\t,"f"\n')
     (folder / "trees.xlsx").write_bytes(spreadsheet())
     (folder / "broken.xlsx").write_bytes(b"PK\x03\x04 and nothing more")
 
@@ -140,6 +144,11 @@ def test_files_look_like_what_they_are(tmp_path: Path, width: int, locale: str) 
             await check(page, "a long table")
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
+            # What follows quotes belongs to no cell.
+            await opened(page, "odd.csv")
+            await expect(dialog.locator("th")).to_have_text(["a", "c"])
+            await expect(rows.first.locator("td")).to_have_text(['d,"e', "f"])
+
             await opened(page, "trees.xlsx")
             await expect(dialog.locator("th")).to_have_text(["city", "trees", "", "day"])
             await expect(rows.first.locator("td")).to_have_text(["Bremen <b>", "12.5", "TRUE", "2026-01-01"])
@@ -152,6 +161,29 @@ def test_files_look_like_what_they_are(tmp_path: Path, width: int, locale: str) 
             await expect(dialog.locator(".file-content [role=alert]")).to_contain_text(
                 "can't be read" if locale == "en-US" else "lässt sich nicht lesen"
             )
+
+    run(test)
+
+
+def test_sheets_can_be_chosen_again_and_again_within_the_bound(tmp_path: Path) -> None:
+    """Each sheet is unpacked once: three times 24 MB would be more than is unpacked at most."""
+    runtime, session = worked(tmp_path)
+    files = session.journal.parent / "workspace"
+    wide = f"<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet><!--{' ' * (24 << 20)}-->"
+    (files / "two.xlsx").write_bytes(spreadsheet(wide))
+
+    async def test() -> None:
+        async with browsing(runtime) as browser:
+            page = await browser.page("s")
+            await page.locator("#tab-files").click()
+            await opened(page, "two.xlsx")
+            dialog = page.locator("dialog.file")
+            await expect(dialog.locator("th").first).to_have_text("city")
+            for _ in range(3):
+                await dialog.get_by_label("Sheet").select_option("Other")
+                await expect(dialog.locator("th")).to_have_text(["1"])
+                await dialog.get_by_label("Sheet").select_option("Trees & more")
+                await expect(dialog.locator("th").first).to_have_text("city")
 
     run(test)
 

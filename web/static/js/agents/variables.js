@@ -94,11 +94,11 @@ export class VariableDialog {
   async #looks(path, value) {
     const text = value.text === null ? el("p", { className: "nothing" }, t("Binary file. Download it to view it.")) : el("pre", { tabIndex: 0 }, value.text);
     if (!value.look) return [text];
-    const { name } = value;
+    const { name, media } = value;
     try {
       const [{ look }] = await Promise.all([import("../files/look.js"), styled("look")]);
       const parts = await look(value.look, {
-        name, text: value.text ?? "",
+        name, media, text: value.text ?? "",
         view: () => this.ask("variable.view", { path, name }),
         bytes: async () => (await fetch((await this.ask("download", { path, name })).href)).arrayBuffer(),
         format: (piece) => this.ask("format", { agent: path, text: piece }),

@@ -18,8 +18,10 @@ export function rows(text, separator) {
   };
   for (let at = 0; at <= given.length;) {
     let cell = "";
-    if (given[at] === QUOTE) [cell, at] = quoted(given, at);
-    else {
+    if (given[at] === QUOTE) {
+      [cell, at] = quoted(given, at);
+      at = next(given, at, separator);
+    } else {
       const stop = next(given, at, separator);
       cell = given.slice(at, stop);
       at = stop;
@@ -48,7 +50,7 @@ function next(text, at, separator) {
 }
 
 /**
- * A quoted cell, and where it ends. What follows its end up to the next separator is dropped.
+ * A quoted cell, and where its quotes end. What follows up to the next separator is dropped.
  * @param {string} text
  * @param {number} at
  * @returns {[string, number]}

@@ -9,6 +9,7 @@ import { number, plural, t } from "../base/language.js";
  * Where content comes from. `view`: an address for a frame; `bytes`: all of it; `format`: the HTML of Markdown.
  * @typedef {object} Source
  * @property {string} name
+ * @property {string} [media] its type, as far as it has one
  * @property {string} text
  * @property {() => Promise<{href: string}>} view
  * @property {() => Promise<ArrayBuffer>} bytes
@@ -33,7 +34,8 @@ export async function look(kind, source) {
   if (kind === "table") {
     const { rows } = await import("./csv.js");
     const text = new TextDecoder().decode(await source.bytes());
-    return [new Table(rows(text, /\.tsv$/i.test(source.name) ? "\t" : ",")).element];
+    const hasTabs = /\.tsv$/i.test(source.name) || /tab-separated/i.test(source.media ?? "");
+    return [new Table(rows(text, hasTabs ? "\t" : ",")).element];
   }
   if (kind === "sheet") return sheets(await source.bytes());
   return [await framed(kind, source)];
@@ -74,9 +76,11 @@ async function sheets(bytes) {
   const place = el("div", {});
   const choice = el("select", { "aria-label": t("Sheet") }, ...found.map(({ name }, index) => el("option", { value: String(index) }, name)));
   const show = async () => {
-    place.replaceChildren(new Table(await found[Number(choice.value)].rows()).element);
+    const sheet = choice.value;
+    const rows = await found[Number(sheet)].rows();
+    if (choice.value === sheet) place.replaceChildren(new Table(rows).element);
   };
-  choice.addEventListener("change", () => void show());
+  choice.addEventListener("change", () => show().catch((error) => place.replaceChildren(el("p", { className: "facts", role: "alert" }, error.message))));
   await show();
   return found.length > 1 ? [el("p", {}, el("label", {}, t("Sheet"), " ", choice)), place] : [place];
 }
