@@ -169,7 +169,9 @@ def test_sheets_can_be_chosen_again_and_again_within_the_bound(tmp_path: Path) -
     """Each sheet is unpacked once: three times 24 MB would be more than is unpacked at most."""
     runtime, session = worked(tmp_path)
     files = session.journal.parent / "workspace"
-    wide = f"<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet><!--{' ' * (24 << 20)}-->"
+    wide = (
+        f"<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet><!--{' ' * (24 << 20)}-->"
+    )
     (files / "two.xlsx").write_bytes(spreadsheet(wide))
 
     async def test() -> None:
@@ -280,7 +282,10 @@ def test_only_pages_and_pdfs_have_a_frame() -> None:
         ("<LINK rel=preconnect href=//x>", "<x-LINK rel=preconnect href=//x>"),
         ("<meta http-equiv=refresh>", "<x-meta http-equiv=refresh>"),
         ("<base\nhref=//x>", "<x-base\nhref=//x>"),
-        ('<iframe srcdoc="&lt;link rel=preconnect href=//x>">', '<x-iframe srcdoc="&lt;link rel=preconnect href=//x>">'),
+        (
+            '<iframe srcdoc="&lt;link rel=preconnect href=//x>">',
+            '<x-iframe srcdoc="&lt;link rel=preconnect href=//x>">',
+        ),
         ("<b>linked</b>", "<b>linked</b>"),
         ("\ufeff<p>a\0b", "<p>a\ufffdb"),
     ],

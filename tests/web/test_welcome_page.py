@@ -120,13 +120,58 @@ def test_the_picture_is_a_recording_that_plays_and_can_be_stopped() -> None:
     run(test)
 
 
+def said() -> FakeSession:
+    """A session with a message and its answer."""
+    session = FakeSession("s")
+    session.append("say", body="Hello.")
+    session.append("reply", body="Hello!", to="user", status="ok")
+    session.show(node("/", "done"))
+    return session
+
+
+def test_the_picture_begins_again_on_the_next_empty_page() -> None:
+    async def test() -> None:
+        async with browsing(Connected(said()), FakeAround()) as scene:
+            page = await scene.page()
+            await page.get_by_role("button", name="Play the picture").click()
+            await expect(page.get_by_role("button", name="Stop the picture")).to_be_visible()
+            await page.evaluate("location.hash = 's'")
+            await expect(page.locator(".lead")).to_have_count(0)
+            await page.keyboard.press("Control+k")
+            await page.get_by_role("combobox", name="Search commands").fill("new session")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("button", name="Play the picture")).to_be_visible()
+            await expect(page.locator(".at-work-row")).to_have_count(5)
+
+    run(test)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_who_comes_again_finds_the_earlier_sessions(width: int) -> None:
+    async def test() -> None:
+        async with browsing(Connected(said()), FakeAround()) as scene:
+            page = await scene.page(width=width)
+            await page.get_by_role("button", name="Go on with an earlier session").click()
+            await expect(page.locator("#side-sessions")).to_be_visible()
+            await page.locator("#side-sessions li button").first.click()
+            await expect(page.locator(".entry.incoming")).to_contain_text("Hello.")
+
+    run(test)
+
+
+def test_without_a_session_none_is_offered() -> None:
+    async def test() -> None:
+        async with browsing(Connected(), FakeAround()) as scene:
+            page = await scene.page()
+            await expect(page.locator(".tasks .suggestion")).to_have_count(3)
+            await expect(page.get_by_role("button", name="Go on with an earlier session")).to_have_count(0)
+
+    run(test)
+
+
 def test_the_panes_open_with_the_first_message_and_close_with_a_new_session() -> None:
     async def test() -> None:
-        session = FakeSession("s")
-        session.append("say", body="Hello.")
-        session.append("reply", body="Hello!", to="user", status="ok")
-        session.show(node("/", "done"))
-        async with stage(session) as scene:
+        async with stage(said()) as scene:
             page = await scene.page("s")
             await expect(page.locator("#inspector-panel dl").first).to_be_visible()
             await expect(page.locator("#tree-pane .tree")).to_be_visible()

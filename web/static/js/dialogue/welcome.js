@@ -1,7 +1,7 @@
 // The content of an empty dialogue: what this is, a recorded session at work in little, tasks to begin with, and recordings.
 // Fetched when a page shows no session.
 
-import { el } from "../base/dom.js";
+import { el, part } from "../base/dom.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
@@ -52,14 +52,15 @@ export class Welcome {
     this.store = store;
     this.place = place;
     this.actions = actions;
+    store.addEventListener("sessions", () => this.place.querySelector(".empty") && this.show());
   }
 
   /** Show it, or what has changed in it. */
   show() {
-    const { session: { id, model, small }, examples, kept } = this.store;
+    const { session: { id, model, small }, sessions, examples, kept } = this.store;
     if (id !== null) return;
     const shown = this.place.querySelector(".empty");
-    const key = JSON.stringify([model, small, examples.length, kept]);
+    const key = JSON.stringify([model, small, sessions.length > 0, examples.length, kept]);
     if (shown && key === this.#key) return;
     this.#key = key;
     const made = this.#made();
@@ -68,24 +69,25 @@ export class Welcome {
   }
 
   #made() {
-    const { session: { model, small }, examples, kept } = this.store;
+    const { session: { model, small }, sessions, examples, kept } = this.store;
     const tasks = small?.length ? SUGGESTIONS.map((text, index) => /** @type {Task} */ ({ title: TITLES[index], text })) : TASKS;
     const about = el("p", { className: "welcome-model" }, ...(model ? [el("span", { "data-role": "answers" }, t("Model: {model}", { model })), " · "] : []),
-      link(t("Connect a model"), this.actions.connect), " · ", link(t("Check this machine"), this.actions.explain));
+      el("span", { className: "connect" }, link(t("Connect a model"), this.actions.connect), " · "), link(t("Check this machine"), this.actions.explain));
+    const earlier = sessions.length ? [el("p", {}, link(t("Go on with an earlier session"), () => part("sessions").click()))] : [];
     const recorded = examples.length ? [el("h2", {}, t("View a recorded session")),
       el("p", {}, t("Recordings with a scripted model; commands and results are real. No model needed.")),
       exampleList(examples, this.actions.open)] : [];
     return el("div", { className: "empty" }, el("h2", {}, t("What do you want done?")),
       el("p", { className: "lead" }, t("Give work to an agent that can call further agents: watch all of them, step in anywhere, and say what they may do.")),
-      ...this.#atWork(), el("div", { className: "tasks" }, ...tasks.map((task) => this.#task(task))),
+      ...earlier, ...this.#atWork(), el("div", { className: "tasks" }, ...tasks.map((task) => this.#task(task))),
       ...kept.map((first) => this.#kept(first)), about, ...recorded);
   }
 
-  /** A recorded session in little. It stays when the rest is made again. */
+  /** A recorded session in little. It stays when the rest is made again, and begins again on the next empty page. */
   #atWork() {
     const example = this.store.examples.find(({ id }) => id === AT_WORK);
     if (!example) return [];
-    if (!this.#picture) {
+    if (!this.#picture?.isConnected) {
       const place = el("div", { className: "at-work" });
       this.#picture = place;
       import("./at_work.js").then(({ atWork }) => atWork(place, example, this.actions)).catch(() => place.remove());
