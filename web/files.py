@@ -226,7 +226,8 @@ async def view_file(client: FilesClient, message: requests.ViewFile) -> answers.
 
     name = one.path.rpartition("/")[2]
     if view == "html":
-        return {"href": client.offer(name, shown_html(start), view=view)}
+        page = await asyncio.to_thread(shown_html, start)
+        return {"href": client.offer(name, page, view=view)}
     return {"href": client.offer(name, lambda: files.browser.content(one), view=view)}
 
 
