@@ -283,7 +283,7 @@ def _read_form(text: str, exact: bool) -> PlanForm:
     elif isinstance(data, dict) and "id" in data and "steps" not in data:
         data = {"steps": [data]}
     if not isinstance(data, dict):
-        raise PlanError("a plan is a mapping with `goal` and, if you write them yourself, `steps`")
+        raise PlanError("a plan is a mapping with `goal`, `steps` or both, in YAML or JSON")
     steps = data.get("steps")
     if isinstance(steps, list) and len(steps) > MAX_STEPS:
         raise TooManySteps(len(steps))
