@@ -177,12 +177,12 @@ def message(given: str, what: str = "message") -> str:
 
 def _read_message(what: str) -> str:
     """A text from standard input, which may be without an end."""
-    from iact.core.tree.uploads import LARGEST  # a longer message becomes a file of the session
+    from iact.core.session.session import LARGEST_UPLOAD  # of the files, one of which a long message becomes
 
-    data = sys.stdin.buffer.read(LARGEST + 1)
-    if len(data) > LARGEST:
+    data = sys.stdin.buffer.read(LARGEST_UPLOAD + 1)
+    if len(data) > LARGEST_UPLOAD:
         raise UsageError(
-            f"The {what} on standard input has more than {LARGEST:,} bytes, the most that one may have. Hand over what is "
+            f"The {what} on standard input has more than {LARGEST_UPLOAD:,} bytes, the most that one may have. Hand over what is "
             "longer in several files."
         )
     try:
