@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from iact.core.models.caller import is_traceparent
+from iact.core.records.dialogue import is_traceparent
 
 FIELD: Final = "traceparent"
 

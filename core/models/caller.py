@@ -5,13 +5,13 @@ A task names it while it asks a model, in the form of W3C's `traceparent`; empty
 
 from __future__ import annotations
 
-import re
 from contextvars import ContextVar
 from typing import Final
 
+from iact.core.records.dialogue import is_traceparent
+
 HEADER: Final = "traceparent"
 
-_VALUE: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _CALLER: Final[ContextVar[str]] = ContextVar("iact_traceparent", default="")
 
 
@@ -24,8 +24,3 @@ def ask_on_behalf_of(traceparent: str) -> None:
     """Name the trace that further requests of this task belong to."""
     # A journal that came from elsewhere may name anything, and a header with a line end would be a request of its own.
     _CALLER.set(traceparent if is_traceparent(traceparent) else "")
-
-
-def is_traceparent(text: str) -> bool:
-    """Whether a text is a trace in the form of W3C's `traceparent`, version 00."""
-    return _VALUE.fullmatch(text) is not None

@@ -2,9 +2,10 @@
 
 # Annotations are objects here, and not strings: the codec reads them.
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from iact.core.errors import ModelFault
 from iact.core.ports import JSON
@@ -29,6 +30,9 @@ and was not, and its agent is asked; or it is empty, because the model only reas
 BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop", "money", "quota"]
 """Which bound of a task was hit: turns, tokens, time, the model's window, or a loop; the session's money, or the
 user's model quota."""
+
+
+_TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,3 +308,8 @@ class Distill(Content):
     """The model's name."""
     usage: Outcome[Tokens]
     """The tokens that it took."""
+
+
+def is_traceparent(text: str) -> bool:
+    """Whether a text is a trace in the form of W3C's `traceparent`, version 00."""
+    return _TRACEPARENT.fullmatch(text) is not None

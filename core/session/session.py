@@ -27,7 +27,6 @@ from iact.core.errors import (
     WorkspaceError,
 )
 from iact.core.gate.level import level
-from iact.core.models.caller import is_traceparent
 from iact.core.plan.forms import read_plan
 from iact.core.plan.model import PlanError
 from iact.core.plan.template import offers
@@ -54,7 +53,7 @@ from iact.core.records.control import (
     SwitchMemory,
     Withdraw,
 )
-from iact.core.records.dialogue import Reply, Say, Spawn, Upload
+from iact.core.records.dialogue import Reply, Say, Spawn, Upload, is_traceparent
 from iact.core.records.parts import PlanTerms
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS, Way

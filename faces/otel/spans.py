@@ -40,7 +40,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from iact.core.models.caller import is_traceparent
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result
 from iact.core.records.control import Inject, Pause, Resume, RetryStep, SetModels, StartPlan, Withdraw
 from iact.core.records.dialogue import (
@@ -55,6 +54,7 @@ from iact.core.records.dialogue import (
     Say,
     Spawn,
     Turn,
+    is_traceparent,
 )
 from iact.core.records.parts import RoleTerms, Tokens
 from iact.core.records.plans import Ask, Draft, Node, Plan
