@@ -20,10 +20,15 @@ class KeptFiles:
         self._held: dict[str, Held] = {}
 
     def keep(self, workspace: Path, store: Path, *, whole: bool = False) -> str:
-        self._held[f"{len(self._held) + 1:040x}"] = {
-            one.name: one.read_bytes() for one in sorted(workspace.iterdir())
-        }
-        return f"{len(self._held):040x}"
+        held = {file.name: file.read_bytes() for file in sorted(workspace.iterdir())}
+        newest = f"{len(self._held):040x}"
+        # As with git, files that are as they were are the same version.
+        if held == self._held.get(newest):
+            return newest
+
+        version = f"{len(self._held) + 1:040x}"
+        self._held[version] = held
+        return version
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
         if version not in self._held:

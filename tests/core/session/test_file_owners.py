@@ -152,19 +152,19 @@ def test_of_cousins_the_agent_above_both_decides(tmp_path: Path, kind: str) -> N
 
 def at_once(data: Path) -> dict[str, str]:
     """Run a session in which two children write while the other is at work. Returns the last context of each agent."""
-    both_wrote = asyncio.Event()
-    world = World(hold={"both": both_wrote})
+    both_wrote, both_ended = asyncio.Event(), asyncio.Event()
+    world = World(hold={"both": both_wrote, "ends": both_ended})
     both = "```CALL_ASYNC one\nDo your part.\n```\n```CALL_ASYNC two\nDo your part.\n```\n```WAIT\n```"
     script = replies(
         {
             "/": [both, "Done."],
             "/one": [
-                do("write one.txt 1\nwrite out.txt one\nwait both"),
-                do("write out.txt one"),
+                do("write out.txt one\nwrite one.txt 1\nwait both"),
+                do("wait ends\nwrite out.txt one"),
                 "Written.",
             ],
             "/two": [
-                do("write two.txt 2\nwrite out.txt two\nwait both"),
+                do("write out.txt two\nwrite two.txt 2\nwait both"),
                 do("write own.txt two"),
                 "Written.",
             ],
@@ -177,8 +177,11 @@ def at_once(data: Path) -> dict[str, str]:
             session = await runtime.open(None, intent=2)
             answer = asyncio.create_task(session.ask("Go."))
             files = session.journal.parent / "workspace"
+            # Each wrote this file after the shared one, which both have written by then.
             await until(lambda: (files / "one.txt").exists() and (files / "two.txt").exists())
             both_wrote.set()
+            await until(lambda: session.journal.read_text().count('"kind":"result"') >= 2)
+            both_ended.set()
             await answer
             replay(session.journal, verify=True)
 
