@@ -150,8 +150,8 @@ def _change(tree: Tree, paths: Iterable[str], calls: Collection[WritingCall]) ->
         if authors:
             owners[path] = authors
 
-    for path in list(owners)[: max(0, len(owners) - _MOST_FILES)]:
-        del owners[path]
+    while len(owners) > _MOST_FILES:
+        del owners[next(iter(owners))]
 
 
 def _meet(tree: Tree, path: str, author: str, owners: Iterable[str], *, at_once: bool = False) -> None:
