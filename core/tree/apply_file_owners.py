@@ -104,7 +104,8 @@ def end(tree: Tree, pending: Pending, result: Result) -> None:
         by_calls = [path for path in result.changed if path not in known.uploaded]
         known.uploaded -= set(result.changed)
         _change(tree, by_calls, [writing, *concurrent])
-    elif result.status == "ok":
+    elif result.status == "ok" and not (result.version and tree.shared.version):
+        # Otherwise the versions differ in times alone: no content is another's than before.
         _change(tree, sorted(writing.names), [writing])
 
 
