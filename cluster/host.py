@@ -35,8 +35,8 @@ from iact.cluster.placement import Moved, NoHost, Peers, StaticPlacement, chosen
 from iact.cluster.search import answer
 from iact.core.errors import IactError, StoreUnavailable, Superseded, UsageError
 from iact.core.ports import JSON, ObjectStore
-from iact.core.session.index import TextHits
 from iact.core.session.unneeded import UnneededSessions
+from iact.core.stored.index import TextHits
 
 GRACE: Final = 30.0
 """Seconds that running work may take to finish when a session is moved."""

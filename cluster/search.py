@@ -16,7 +16,7 @@ from iact.cluster.leases import HostLease
 from iact.cluster.placement import Peers, StaticPlacement
 from iact.core.errors import IactError
 from iact.core.ports import JSON
-from iact.core.session.index import TextHits
+from iact.core.stored.index import TextHits
 
 _SECONDS: Final = 3.0
 """Seconds that a search waits for a host that does not answer."""

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from iact.accounts.rights import LOCAL
 from iact.cluster.host import OpenSession, Page
 from iact.core.errors import UsageError
-from iact.core.session.index import TextHits
+from iact.core.stored.index import TextHits
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 

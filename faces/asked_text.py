@@ -13,7 +13,7 @@ from typing import Final
 
 from iact.core.records.forms import CHANGE, FormAsk
 from iact.core.records.record import Record
-from iact.core.session.question_text import told
+from iact.core.views.question_text import told
 from iact.faces.conversation import field_for_words, is_in_words, is_verdict
 from iact.faces.message import question_id
 

@@ -5,7 +5,7 @@
         ...                      # `exchange.questions.waiting` are the questions that wait for a person now
     exchange.reply                   # the record of the answer
 
-Questions are answered with `session.clear` and `session.clear_host`; `core.session.question_text` puts them into words.
+Questions are answered with `session.clear` and `session.clear_host`; `core.views.question_text` puts them into words.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from iact.core.records.forms import CHANGE, FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.events import Event, RecordAppended
 from iact.core.session.forms import ANSWER, RESULT
 from iact.core.session.hosts import Lasts
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
+from iact.core.views.events import Event, RecordAppended
+from iact.core.views.questions import OpenQuestions
 from iact.faces.client_tools import called_tool
 from iact.faces.live_text import LiveText
 

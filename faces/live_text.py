@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from iact.core.records.dialogue import Discard, Reply, Turn
-from iact.core.session.events import Delta, Event, RecordAppended
 from iact.core.session.session import Session
+from iact.core.views.events import Delta, Event, RecordAppended
 
 
 class LiveText:

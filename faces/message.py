@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 from iact.accounts.rights import Words
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
-from iact.core.session.consent import SHORTEST, question_digest
 from iact.core.session.session import Session
+from iact.core.views.consent import SHORTEST, question_digest
 
 _QUESTION: Final = re.compile(r"call_(.{1,120})_(\d{1,9})_([0-9a-f]{16})")
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
-from iact.core.session.events import Delta, Event, RecordAppended
-from iact.core.session.text import DELIVERS, call_begins_in
+from iact.core.views.events import Delta, Event, RecordAppended
+from iact.core.views.text import DELIVERS, call_begins_in
 from iact.faces.failure import failure_of
 
 _FENCE: Final = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)

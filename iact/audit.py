@@ -29,8 +29,8 @@ from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
 from iact.core.records.person import PersonContent
 from iact.core.records.record import Record, timestamp
-from iact.core.session.journals import read_records
-from iact.core.session.trash import Trash
+from iact.core.stored.journals import read_records
+from iact.core.stored.trash import Trash
 from iact.user_folders import USERS
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from iact.core.errors import IactError, UsageError
-from iact.core.session.archive import BoundedEntry
-from iact.core.session.replay import replay
+from iact.core.stored.archive import BoundedEntry
+from iact.core.stored.replay import replay
 from iact.sandbox.owner import CLAIMS
 from iact.user_folders import USERS
 

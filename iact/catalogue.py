@@ -6,8 +6,8 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from iact.core.session.catalogue import ModuleCatalogue
-from iact.core.session.known_modules import KnownModule
+from iact.core.stored.catalogue import ModuleCatalogue
+from iact.core.views.known_modules import KnownModule
 from iact.sandbox import open_host
 from iact.settings import Settings, make_data_directory
 

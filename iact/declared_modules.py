@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from iact.core.session.known_modules import KnownModule, known_here
+from iact.core.views.known_modules import KnownModule, known_here
 from iact.sandbox.catalogue import Catalogue
 from iact.settings import Settings
 

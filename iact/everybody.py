@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from iact.catalogue import catalogue_of
 from iact.core.errors import IactError, ModuleLost, UsageError
 from iact.core.ports import ModuleSource, Report
-from iact.core.session.known_modules import KnownModule
-from iact.core.session.policy import policy_text, write_policy
+from iact.core.stored.policy import policy_text, write_policy
+from iact.core.views.known_modules import KnownModule
 from iact.sandbox.secrets import Secrets
 from iact.settings import Settings, make_data_directory
 from iact.shared_users import settings_of_all

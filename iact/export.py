@@ -24,10 +24,10 @@ from iact.core.records.dialogue import Generation, Reply, Say, Turn
 from iact.core.records.person import PersonContent
 from iact.core.records.record import Record
 from iact.core.records.session import Module
-from iact.core.session.blobs import blob
-from iact.core.session.replay import Replay, replay
-from iact.core.session.text import IsAction, looks_like_action
-from iact.core.session.view import NodeView
+from iact.core.stored.blobs import blob
+from iact.core.stored.replay import Replay, replay
+from iact.core.views.text import IsAction, looks_like_action
+from iact.core.views.view import NodeView
 from iact.web.markup import NOTHING, html, joined, trusted
 from iact.web.records import Fields, header, raw_fields, record_message
 from iact.web.render import NONE

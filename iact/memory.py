@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from iact.core.clock import SystemClock
 from iact.core.ports import Embedder, Memory, NewStatement
-from iact.core.session.clock import SystemClock
-from iact.core.session.store import SessionStore
+from iact.core.stored.store import SessionStore
 from iact.hippocampus import Hippocampus, OpenAIEmbedder, SwitchFile, WordEmbedder, open_hippocampus
 from iact.hippocampus.memory import ATTENDED, OPENING
 from iact.settings import Settings

@@ -16,11 +16,11 @@ from typing import Final
 
 from iact import address
 from iact.core.errors import UsageError
-from iact.core.session.events import RecordAppended
-from iact.core.session.questions import is_question
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
+from iact.core.views.events import RecordAppended
+from iact.core.views.questions import is_question
 from iact.settings import Settings
 
 _SOON: Final = 2.0

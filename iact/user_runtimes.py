@@ -14,11 +14,11 @@ from functools import partial
 from typing import Protocol, TypedDict
 
 from iact.choices import Choices
+from iact.core.clock import SystemClock
 from iact.core.ports import ConcurrencyLimits, ModelQuota
-from iact.core.session.clock import SystemClock
-from iact.core.session.index import TextHits
 from iact.core.session.models import Models, Tried
 from iact.core.session.runtime import Runtime, SearchElsewhere
+from iact.core.stored.index import TextHits
 from iact.settings import Settings
 from iact.shared_files import fetch, follow
 from iact.shared_users import settings_of_user, share_key

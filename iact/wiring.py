@@ -20,11 +20,11 @@ from iact.core.records.parts import Bounds, PlanBounds, RateTerms
 from iact.core.session import assembly, models
 from iact.core.session.assembly import RuntimeOptions, SharedStore
 from iact.core.session.clearance import Clearance
-from iact.core.session.deletion import Retention
 from iact.core.session.models import Endpoint, RoleModel
-from iact.core.session.policy import read_policies
 from iact.core.session.runtime import Runtime, SearchElsewhere
-from iact.core.session.store import SessionStore
+from iact.core.stored.deletion import Retention
+from iact.core.stored.policy import read_policies
+from iact.core.stored.store import SessionStore
 from iact.memory import USER, memory_at_rest, open_memory
 from iact.models.board import Board, Report
 from iact.sandbox import open_host

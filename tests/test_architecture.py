@@ -1,6 +1,6 @@
 """The import arrows of the architecture, read from the source of every package.
 
-Arrows point one way: `iact → web → core.session → core.tree → the other rooms of core → core.records → core.ports → core.errors`,
+Arrows point one way: `iact → web → core.session → core.stored → core.views → core.tree → the other rooms of core → core.records → core.ports → core.errors`,
 with `sandbox` and `hippocampus` next to the core, behind its ports, and `ext_modules` on the other side of
 the protocol. A new arrow is added to a table below with its reason, or the code is cut differently.
 """
@@ -41,7 +41,9 @@ INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
 BASE = {
     "core.ports",
     "core.errors",
+    "core.blocking",
     "core.characters",
+    "core.clock",
     "core.json_file",
     "core.whole_file",
     "core.objects",
@@ -51,7 +53,10 @@ BASE = {
 }
 EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
 
-OUTSIDE = BASE | {"core.session", "core.records"}
+DRIVEN = {"core.session", "core.stored", "core.views"}
+"""The rooms above the tree: what drives sessions, works on stored ones, and shows both."""
+
+OUTSIDE = BASE | DRIVEN | {"core.records"}
 """The parts of the core that an embedding program needs: sessions, the content of their journals, and the ports."""
 
 PEOPLE = {"accounts.rights", "accounts.people"}
@@ -59,7 +64,9 @@ PEOPLE = {"accounts.rights", "accounts.people"}
 
 ALLOWED: dict[str, set[str]] = {
     "core.errors": set(),
+    "core.blocking": set(),
     "core.characters": set(),
+    "core.clock": set(),
     "core.path_names": set(),
     "core.rates": set(),
     "core.recent": set(),
@@ -70,8 +77,10 @@ ALLOWED: dict[str, set[str]] = {
     "core.records": BASE,
     **{f"core.{room}": BASE | {"core.records"} for room in INNER},
     "core.tree": BASE | EVERY_ROOM,
-    "core.session": BASE | EVERY_ROOM | {"core.tree"},
-    "core": BASE | EVERY_ROOM | {"core.tree", "core.session"},
+    "core.views": BASE | EVERY_ROOM | {"core.tree"},
+    "core.stored": BASE | EVERY_ROOM | {"core.tree", "core.views"},
+    "core.session": BASE | EVERY_ROOM | {"core.tree", "core.views", "core.stored"},
+    "core": BASE | EVERY_ROOM | DRIVEN | {"core.tree"},
     "protos": set(),
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
@@ -312,6 +321,10 @@ def test_no_relative_imports() -> None:
     ("source", "target"),
     [
         ("core.session", "sandbox"),
+        ("core.stored", "core.session"),
+        ("core.views", "core.session"),
+        ("core.views", "core.stored"),
+        ("core.tree", "core.views"),
         ("core.modules", "ext_modules"),
         ("core.journal", "core.session"),
         ("core.gate", "core.modules"),
@@ -393,4 +406,4 @@ def test_the_gate_is_asked_in_one_place() -> None:
         and node.module == "iact.core.gate.gate"
         and {"consider", "settle", "decide"} & {alias.name for alias in node.names}
     }
-    assert askers == {"core.gate", "core.tree.decision", "core.session.verdict"}
+    assert askers == {"core.gate", "core.tree.decision", "core.views.verdict"}

@@ -21,7 +21,7 @@ from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.parts import AttachedValue, MemorySource
 from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
 from iact.core.records.skills import SkillFile, SkillOffer
-from iact.core.session.question_text import named_by
+from iact.core.views.question_text import named_by
 from iact.web.markup import NOTHING, html, in_full, joined
 from iact.web.reasons import impact_words, in_words
 from iact.web.render import aside, code_block, folded, output
@@ -56,7 +56,7 @@ def _reasons(asked: ClearanceAsk) -> Iterator[str]:
     else:
         yield in_words(asked.rule, asked.impact, asked.reason)
     # Imported here because a process that only renders has no use for a parser of shell scripts.
-    from iact.core.session.verdict import effects_of
+    from iact.core.views.verdict import effects_of
 
     effects = effects_of(asked.function, asked.params)
     yield from (f"{_EFFECTS.get(effect, effect)}: {what}" for effect, what in effects)

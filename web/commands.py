@@ -23,12 +23,12 @@ from iact.core.records.calls import ClearanceAsk
 from iact.core.records.control import Lockdown as LockdownRecord
 from iact.core.records.dialogue import Upload as Uploaded
 from iact.core.records.record import Record
-from iact.core.session.consent import question_digest
-from iact.core.session.question_text import told
-from iact.core.session.question_values import question_values
-from iact.core.session.questions import is_question
-from iact.core.session.source import source_of, written_source
-from iact.core.session.templates import Template
+from iact.core.stored.question_values import question_values
+from iact.core.stored.source import source_of, written_source
+from iact.core.stored.templates import Template
+from iact.core.views.consent import question_digest
+from iact.core.views.question_text import told
+from iact.core.views.questions import is_question
 from iact.web import choices, files, inspection, own_secrets, people, review, sessions, timeline
 from iact.web.downloads import Content, View
 from iact.web.follower import Cursor

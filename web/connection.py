@@ -35,8 +35,8 @@ from iact.core.errors import (
 from iact.core.rates import Rate, TokenBucket
 from iact.core.records.record import Record
 from iact.core.session.person import acting
-from iact.core.session.store import SessionStore
-from iact.core.session.view import NodeView
+from iact.core.stored.store import SessionStore
+from iact.core.views.view import NodeView
 from iact.web.commands import COMMANDS, WHILE_OPENING
 from iact.web.downloads import Content, Downloads, View
 from iact.web.files import FileMessages

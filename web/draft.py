@@ -13,7 +13,7 @@ from typing import Final
 
 from markdown_it.token import Token
 
-from iact.core.session.text import IsAction
+from iact.core.views.text import IsAction
 from iact.web.render import Known, blocks, reply_with_actions
 
 _ENDS_WITH_ITS_LINE: Final = frozenset({"heading_open", "hr"})

@@ -15,8 +15,8 @@ from typing import Final, Protocol
 from iact.core.errors import UsageError
 from iact.core.ports import KeptFile
 from iact.core.records.record import Record
-from iact.core.session.file_browser import FileBrowser, Files, VersionChange
-from iact.core.session.review import counts
+from iact.core.stored.file_browser import FileBrowser, Files, VersionChange
+from iact.core.views.review import counts
 from iact.web.downloads import Content, View, shown_html
 from iact.web.looks import look_of, view_as
 from iact.web.media import media_of

@@ -23,7 +23,8 @@ from iact.core.records.control import SetIntent, SetModels
 from iact.core.records.dialogue import Reply, Say, Turn
 from iact.core.records.record import Record, timestamp
 from iact.core.records.session import Open
-from iact.core.session.events import (
+from iact.core.session.models import model_prices, small_models
+from iact.core.views.events import (
     Activity,
     Delta,
     Event,
@@ -32,8 +33,7 @@ from iact.core.session.events import (
     RecordAppended,
     TreeChanged,
 )
-from iact.core.session.models import model_prices, small_models
-from iact.core.session.view import NodeView
+from iact.core.views.view import NodeView
 from iact.web.outbox import Outbox
 from iact.web.ports import Prices, Session
 from iact.web.records import Fields, bare_message

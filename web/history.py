@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
-from iact.core.session.blobs import blob_reader
-from iact.core.session.replay import SeenContext, context_of, view_of
-from iact.core.session.timeline import Timeline
-from iact.core.session.view import NodeView, Variable, View
+from iact.core.stored.blobs import blob_reader
+from iact.core.stored.replay import SeenContext, context_of, view_of
+from iact.core.views.timeline import Timeline
+from iact.core.views.view import NodeView, Variable, View
 from iact.web.ports import Session
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from iact.core.session.consent import variable_digest
-from iact.core.session.replay import SeenContext
-from iact.core.session.view import Variable
+from iact.core.stored.replay import SeenContext
+from iact.core.views.consent import variable_digest
+from iact.core.views.view import Variable
 from iact.web.downloads import View, shown_html
 from iact.web.looks import look_of, view_as
 from iact.web.safe_text import shortened, visible

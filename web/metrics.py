@@ -18,7 +18,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from iact.core.session.figures import BUCKETS, Figures, Workload
+from iact.core.views.figures import BUCKETS, Figures, Workload
 
 MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -12,7 +12,7 @@ from iact.accounts.people import AuditKind
 from iact.accounts.rights import EVERY_SCOPE, SCOPES, LinkView, Principal
 from iact.core.errors import IactError
 from iact.core.records.record import timestamp
-from iact.core.session.source import source_of, written_source
+from iact.core.stored.source import source_of, written_source
 from iact.web.downloads import Content
 from iact.web.ports import PeopleRegister, Session, SessionInfo, SharedSetup, Tenant
 from iact.web.wire import answers, requests

@@ -31,20 +31,20 @@ from iact.core.ports import JSON, Medium, Memory, ModuleSource
 from iact.core.records.control import InjectMode, MemorySwitch
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.deletion import DeletionOutcome
 from iact.core.session.distilling import DistilOutcome
 from iact.core.session.effects import SeenChanges, SettledChanges
-from iact.core.session.events import Event
-from iact.core.session.figures import Figures, Workload
 from iact.core.session.hosts import HostRow
-from iact.core.session.index import SearchHit
-from iact.core.session.known_modules import KnownModule
 from iact.core.session.models import Tried
-from iact.core.session.review import PendingRow
-from iact.core.session.status import SessionState, SessionStatus
-from iact.core.session.store import SessionStore
-from iact.core.session.templates import OfferedValue, Template
-from iact.core.session.view import NodeView, View
+from iact.core.stored.deletion import DeletionOutcome
+from iact.core.stored.index import SearchHit
+from iact.core.stored.store import SessionStore
+from iact.core.stored.templates import OfferedValue, Template
+from iact.core.views.events import Event
+from iact.core.views.figures import Figures, Workload
+from iact.core.views.known_modules import KnownModule
+from iact.core.views.review import PendingRow
+from iact.core.views.status import SessionState, SessionStatus
+from iact.core.views.view import NodeView, View
 from iact.web.safety import Asked
 
 

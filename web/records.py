@@ -78,10 +78,10 @@ from iact.core.records.plans import (
 )
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
-from iact.core.session.consent import plan_digest, question_digest
-from iact.core.session.ending import STOPPED_BY_USER, Outcome, outcome_of, results_in, verdict_on
-from iact.core.session.questions import is_question
-from iact.core.session.text import IsAction, calls, looks_like_action
+from iact.core.views.consent import plan_digest, question_digest
+from iact.core.views.ending import STOPPED_BY_USER, Outcome, outcome_of, results_in, verdict_on
+from iact.core.views.questions import is_question
+from iact.core.views.text import IsAction, calls, looks_like_action
 from iact.web.audit import (
     answer_html,
     ask_html,

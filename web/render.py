@@ -21,7 +21,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
-from iact.core.session.text import CALLS, DELIVERS, ActionBlock, IsAction, looks_like_action, mentions, pieces
+from iact.core.views.text import CALLS, DELIVERS, ActionBlock, IsAction, looks_like_action, mentions, pieces
 from iact.web import formulas, parser
 from iact.web.colours import coloured, diff, holds_diff, language_of
 from iact.web.markup import NOTHING, Value, escaped, html, joined, legible, trusted

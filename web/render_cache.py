@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from iact.core.ports import JSON
 from iact.core.records.dialogue import Turn
 from iact.core.records.record import Record
-from iact.core.session.text import IsAction, looks_like_action
+from iact.core.views.text import IsAction, looks_like_action
 from iact.web.draft import DraftHtml, formatted
 from iact.web.ports import Session
 from iact.web.records import Fields, bare_message, header, raw_fields, record_message, refused_html

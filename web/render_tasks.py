@@ -24,8 +24,8 @@ from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
 from iact.core.records.plans import Plan
 from iact.core.records.record import Record
-from iact.core.session.blobs import blob
-from iact.core.session.text import IsAction, mentions
+from iact.core.stored.blobs import blob
+from iact.core.views.text import IsAction, mentions
 from iact.web import colours, formulas
 from iact.web.draft import DraftHtml, formatted
 from iact.web.parser import bounded

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from iact.core.errors import UsageError
 from iact.core.ports import AppliedChange
-from iact.core.session.consent import together
 from iact.core.session.effects import SeenChanges, SettledChanges
-from iact.core.session.review import PendingRow, counts
+from iact.core.views.consent import together
+from iact.core.views.review import PendingRow, counts
 from iact.web.ports import Session
 from iact.web.reasons import in_words
 from iact.web.wire import answers, requests

@@ -31,7 +31,7 @@ from websockets.protocol import State
 from iact.accounts.people import HttpReply
 from iact.accounts.rights import LOCAL, Principal
 from iact.core.errors import IactError, UsageError
-from iact.core.session.figures import Figures, Workload
+from iact.core.views.figures import Figures, Workload
 from iact.web import safety
 from iact.web.assets import load
 from iact.web.connection import Connection, Shared

@@ -12,11 +12,11 @@ from typing import BinaryIO, Final, Protocol
 
 from iact.accounts.people import AuditKind
 from iact.core.errors import UsageError
-from iact.core.session.archive import archive_name
-from iact.core.session.deletion import DeletionOutcome
-from iact.core.session.index import SearchHit
-from iact.core.session.status import SessionStatus
-from iact.core.session.text_search import TextMatch, find
+from iact.core.stored.archive import archive_name
+from iact.core.stored.deletion import DeletionOutcome
+from iact.core.stored.index import SearchHit
+from iact.core.stored.text_search import TextMatch, find
+from iact.core.views.status import SessionStatus
 from iact.web.downloads import Content
 from iact.web.ports import Runtime, Session, SessionInfo
 from iact.web.safe_text import visible

@@ -17,8 +17,8 @@ from iact.accounts.rights import LinkView
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
 from iact.core.records.session import Notice
-from iact.core.session.replay import Replay
-from iact.core.session.view import Variable
+from iact.core.stored.replay import Replay
+from iact.core.views.view import Variable
 from iact.web.history import RecordHistory
 from iact.web.render_tasks import blob_text
 from iact.web.stored_session import StoredSession

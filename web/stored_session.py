@@ -18,12 +18,12 @@ from iact.core.ports import JSON
 from iact.core.records.control import InjectMode, MemorySwitch
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.events import Event
 from iact.core.session.hosts import HostRow
-from iact.core.session.journals import journal_file, names_journal
-from iact.core.session.replay import Replay, replay
-from iact.core.session.templates import OfferedValue
-from iact.core.session.view import NodeView
+from iact.core.stored.journals import journal_file, names_journal
+from iact.core.stored.replay import Replay, replay
+from iact.core.stored.templates import OfferedValue
+from iact.core.views.events import Event
+from iact.core.views.view import NodeView
 from iact.web.ports import Effects, Recorded, Runtime
 
 _KEPT: Final = 3

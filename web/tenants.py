@@ -17,7 +17,7 @@ from typing import Final
 
 from iact.core.errors import UsageError
 from iact.core.ports import Clock
-from iact.core.session.figures import Figures, Workload
+from iact.core.views.figures import Figures, Workload
 from iact.web.ports import Runtime, Tenant
 
 _LOG: Final = logging.getLogger(__name__)

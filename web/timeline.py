@@ -1,4 +1,4 @@
-"""The messages that ask what each agent did when (`core.session.waterfall`), as wire fields."""
+"""The messages that ask what each agent did when (`core.views.waterfall`), as wire fields."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 from typing import Final, Protocol
 
 from iact.core.errors import UsageError
-from iact.core.session.journals import read_records
-from iact.core.session.waterfall import Stretch, Waterfall, waterfall
+from iact.core.stored.journals import read_records
+from iact.core.views.waterfall import Stretch, Waterfall, waterfall
 from iact.web.ports import Product, Session
 from iact.web.wire import answers, requests
 

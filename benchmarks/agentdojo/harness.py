@@ -127,7 +127,7 @@ class Run:
     def _with(
         self, made: Made, asked: Question, origins: dict[str, Labels], behind: Sequence[Made], known: Known
     ) -> list[Made]:
-        """The calls that a person is shown together with this one (`core.tree.ahead`, `core.session.questions`): the
+        """The calls that a person is shown together with this one (`core.tree.ahead`, `core.views.questions`): the
         next calls of the same function whose arguments are all known by now, and that wait for the same reason with
         the same labels.
         """

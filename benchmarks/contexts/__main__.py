@@ -22,7 +22,7 @@ from benchmarks.contexts.segments import KINDS, segments
 from iact.core.context.tokens import estimate
 from iact.core.journal.file import read_blob, read_journal
 from iact.core.ports import JSON
-from iact.core.session.replay import contexts_of
+from iact.core.stored.replay import contexts_of
 
 _AIMS: Final = {"notes": "≥ 80 %", "pairs": "100 %", "needless": "≤ 5 %", "unsaid": "0", "idle": "≤ 5 %"}
 

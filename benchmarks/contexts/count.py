@@ -17,7 +17,7 @@ from iact.core.records.calls import Call, Result, Select
 from iact.core.records.dialogue import Generation, Reply, Turn
 from iact.core.records.record import Record
 from iact.core.records.session import Module
-from iact.core.session.replay import contexts_of
+from iact.core.stored.replay import contexts_of
 
 SOON: Final = 3
 """A note is of use if its function is written in this many turns, the one that reads it included."""

@@ -10,12 +10,12 @@ from typing import Final
 
 from benchmarks.latency.dialogue import dialogue
 from benchmarks.latency.work import ANSWER, Measured, Meter, before, goal, tool
+from iact.core.clock import SystemClock
 from iact.core.plan.model import make_plan
 from iact.core.plan.modes import auto
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.protocol import Firing, FunctionInfo, Outcome, PlanQuestion, StepSuccess
 from iact.core.ports import JSON
-from iact.core.session.clock import SystemClock
 from tests.core.plan.engine import PlanEngine, Waiting
 
 MODES: Final = ("static", "reflect", "nreflect", "orchestrator", "analyze", "profile")

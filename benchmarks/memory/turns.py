@@ -20,8 +20,8 @@ from benchmarks.memory.cost import vary
 from benchmarks.memory.locomo import Conversation
 from benchmarks.tree.fakes import InstantModel, runtime
 from benchmarks.tree.measure import resident
+from iact.core.clock import SystemClock
 from iact.core.ports import NewStatement
-from iact.core.session.clock import SystemClock
 from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 
 _SOMEONE: Final = "someone"

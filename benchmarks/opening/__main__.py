@@ -25,7 +25,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks import kept
 from benchmarks.kept import Target
-from iact.core.session.store import SessionStore
+from iact.core.stored.store import SessionStore
 from tests.acceptance.product import NO_MODULES, Product, Server
 from tests.web.browser import ARGUMENTS, chromium
 from tests.web.long import long_journal

@@ -14,6 +14,7 @@ from benchmarks.peers.endpoint import FAN, WHEN_TOLD
 from benchmarks.peers.framework import KEY, Ask, Framework, main
 from benchmarks.tree.fakes import InstantHost, InstantModules
 from iact.core import Runtime
+from iact.core.clock import SystemClock
 from iact.core.gate.gate import Ticket
 from iact.core.models.openai import ModelEndpoint, OpenAIModel
 from iact.core.models.roles import Models
@@ -21,7 +22,6 @@ from iact.core.modules.client import OnArtifact, Outcome
 from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.ports import ModelProfile, ModuleHost, Report
 from iact.core.records.parts import Bounds
-from iact.core.session.clock import SystemClock
 
 _WIDE = 10**9
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.peers.endpoint import TOKENS
 from benchmarks.peers.framework import KEY, Ask, Framework, main
 from iact.core import Session
-from iact.core.session.events import RecordAppended
+from iact.core.views.events import RecordAppended
 from iact.settings import BoundSettings, Settings
 from iact.wiring import open_runtime
 

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.environments import installed, interpreter
+from iact.core.clock import SystemClock
 from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import PlanGraph, PlanNode, PlanVersion, make_plan
 from iact.core.plan.protocol import Firing, Outcome, PlanQuestion, StepSuccess
 from iact.core.plan.state import NodeChange
-from iact.core.session.clock import SystemClock
 from tests.core.plan.engine import PlanEngine, Waiting
 
 DONE = StepSuccess("ok")

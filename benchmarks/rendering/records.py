@@ -14,7 +14,7 @@ from typing import Final
 
 from benchmarks.kept import table
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.web.records import record_html
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"

@@ -13,13 +13,13 @@ import random
 from collections import Counter
 
 from benchmarks import kept
+from iact.core.clock import SystemClock
 from iact.core.errors import ModelError, StructuredFailed
 from iact.core.models.structured import structured
 from iact.core.plan.briefing import Briefing
 from iact.core.plan.modes import auto
 from iact.core.plan.questions import PlanSituation
 from iact.core.ports import ChatMessage
-from iact.core.session.clock import SystemClock
 from tests.routing.requests import Request, is_right, requests, table
 
 _HEADS = ("what is asked", "requests", "right", "wrong, and what it costs")

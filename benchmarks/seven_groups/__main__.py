@@ -22,8 +22,8 @@ from benchmarks.seven_groups.endpoint import Real
 from benchmarks.seven_groups.groups import GROUPS, Ran, run_group
 from benchmarks.seven_groups.model import Rates, Simulated
 from benchmarks.seven_groups.world import World
+from iact.core.clock import SystemClock
 from iact.core.ports import JSON
-from iact.core.session.clock import SystemClock
 from iact.evaluation.graph_tasks import tasks
 from tests.core.plan.fakes import VirtualClock, run
 

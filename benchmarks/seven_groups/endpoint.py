@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from benchmarks.seven_groups.model import Meter
+from iact.core.clock import SystemClock
 from iact.core.plan.protocol import PlanQuestion
 from iact.core.ports import JSON, ChatMessage, Model, ModelProfile, TextDelta
-from iact.core.session.clock import SystemClock
 
 
 @dataclass

@@ -32,8 +32,8 @@ from benchmarks.kept import Target
 from benchmarks.tree.fakes import InstantModel, runtime
 from benchmarks.tree.measure import DONE, TASK, TEXT, Numbers, Stopwatch, report
 from iact.cluster.objects import open_objects
+from iact.core.clock import SystemClock
 from iact.core.journal.stores import JournalStore, LocalJournals, SharedJournals
-from iact.core.session.clock import SystemClock
 from iact.core.session.session import Session
 
 _PLACES: Final = ("data directory", "directory as a store", "S3 (moto)")

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from iact.core.clock import SystemClock
 from iact.core.ports import ChatMessage, TextDelta
-from iact.core.session.clock import SystemClock
 from iact.models.embedded import EmbeddedModel
 from iact.models.weights import cache_folder
 from tests.acceptance.product import Product, Server

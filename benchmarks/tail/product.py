@@ -37,7 +37,7 @@ from iact.core.ports import (
     TextDelta,
 )
 from iact.core.records.parts import Bounds
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.apply import apply
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, World

@@ -18,7 +18,7 @@ from iact.core import Session
 from iact.core.journal import Journal, encode, read_journal
 from iact.core.records.record import Record
 from iact.core.records.session import Notice
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 
 _AGENTS_OF_A_LONG_SESSION: Final = 50
 _BODY: Final = "A record of a usual size, as a reply or a result would be. " * 4

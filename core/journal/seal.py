@@ -8,7 +8,7 @@ or client ever sees.
 
 A session is *ours* if every record has a valid seal. Records before its last `adopt` record need none, because that
 record, itself sealed, names the SHA-256 of all bytes before it. Every other session is *foreign*: it can be read, and
-has no authority (`core.session.adopt`).
+has no authority (`core.stored.adopt`).
 """
 
 from __future__ import annotations

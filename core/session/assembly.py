@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from iact.core import whole_file
+from iact.core.clock import SystemClock
 from iact.core.errors import JournalError
 from iact.core.gate.hosts import host_rule, rules_of
 from iact.core.gate.http_clearance import HttpClearance
@@ -35,11 +36,10 @@ from iact.core.ports import ConcurrencyLimits, Memory, ModuleHost, ObjectStore, 
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session.clearance import Clearance
-from iact.core.session.clock import SystemClock
-from iact.core.session.deletion import OpenMemory, Retention
 from iact.core.session.monitor import Authorities
 from iact.core.session.runtime import Observe, Runtime, SearchElsewhere
-from iact.core.session.shared_list import SharedList
+from iact.core.stored.deletion import OpenMemory, Retention
+from iact.core.stored.shared_list import SharedList
 
 _KEYS: Final = "installation/keys/"
 _SIZE: Final = 32

@@ -9,13 +9,13 @@ from dataclasses import replace
 from iact.core.errors import UsageError
 from iact.core.language.grammar import Bound
 from iact.core.records.calls import Call, Select
-from iact.core.session.experience import Experience
 from iact.core.session.grounding import Grounding
 from iact.core.session.live import Live
 from iact.core.session.long_texts import read_plan_beside
 from iact.core.session.results import record_result, result_of
 from iact.core.session.session_memory import SessionMemory
-from iact.core.session.templates import Templates
+from iact.core.stored.experience import Experience
+from iact.core.stored.templates import Templates
 from iact.core.tree import budget
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.child_waits import ready, satisfied

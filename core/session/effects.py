@@ -18,17 +18,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from iact.core.blocking import to_its_end
 from iact.core.errors import Changed, UsageError, WorkspaceError
 from iact.core.modules.quota import FolderUse
 from iact.core.ports import JSON, AppliedChange, LiveFiles, OpenLive
 from iact.core.records.calls import Settle
 from iact.core.records.control import ApplyChanges, DropChanges, UseOverlay
 from iact.core.records.record import Record
-from iact.core.session import consent
-from iact.core.session.blocking import to_its_end
 from iact.core.session.live import Live
 from iact.core.session.person import signed
-from iact.core.session.review import PendingRow, rows
 from iact.core.tree.effects import (
     Look,
     difference,
@@ -40,6 +38,8 @@ from iact.core.tree.effects import (
     weigh,
 )
 from iact.core.tree.live_folder import After, Intention, PendingChange
+from iact.core.views import consent
+from iact.core.views.review import PendingRow, rows
 
 STORE: Final = "live"
 """The name of the overlay's directory in a session's directory."""
@@ -52,7 +52,7 @@ _WRITTEN: Final = "What was written in the workspace"
 
 @dataclass(frozen=True, slots=True)
 class SeenChanges:
-    """What a person was shown of the pending changes, as digests (`core.session.consent`)."""
+    """What a person was shown of the pending changes, as digests (`core.views.consent`)."""
 
     whole: str = ""
     """The digest of the whole list, if all of it is meant."""
@@ -282,7 +282,7 @@ class SessionEffects:
         return dict(self._live.tree.pending)
 
     async def rows(self, *, fresh: bool = True) -> list[PendingRow]:
-        """The pending changes as people are shown them, one row for each path (`core.session.review`); arguments as for
+        """The pending changes as people are shown them, one row for each path (`core.views.review`); arguments as for
         `pending`."""
         pending = await self.pending(fresh=fresh)
         return await asyncio.to_thread(rows, pending, Path(self._live.tree.workspace))
@@ -314,7 +314,7 @@ class SessionEffects:
             return await to_its_end(lambda: files.texts(path))
 
     def digest(self, path: str) -> str:
-        """The digest of the pending change of one path, as last seen (`core.session.consent`).
+        """The digest of the pending change of one path, as last seen (`core.views.consent`).
 
         Raises:
             UsageError: no change is pending there.

@@ -11,7 +11,7 @@ from iact.core.session.effects import SessionEffects, open_effects
 from iact.core.session.live import Live
 from iact.core.session.services import Services
 from iact.core.session.uploaded_files import put_again
-from iact.core.session.workspace import Workspace, is_unkept, version_of
+from iact.core.stored.workspace import Workspace, is_unkept, version_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,6 @@ from iact.core.ports import JSON
 from iact.core.records.calls import Call, Result, State
 from iact.core.records.parts import Artifact, Blob
 from iact.core.session.effects import Underway
-from iact.core.session.events import NoticeEvent, OutputEvent
 from iact.core.session.files import SessionFiles
 from iact.core.session.forms import Forms
 from iact.core.session.front_end import FrontEndTools
@@ -53,12 +52,13 @@ from iact.core.session.reader_layers import ReaderLayers
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.skill_offers import SkillOffers
-from iact.core.session.workspace import NO_VERSION, NewVersion
+from iact.core.stored.workspace import NO_VERSION, NewVersion
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_shared_state import beside
 from iact.core.tree.call_cache import key_of
 from iact.core.tree.interpret import digest_of
 from iact.core.tree.module_states import module_state
+from iact.core.views.events import NoticeEvent, OutputEvent
 
 _PLAIN: Final = "text/plain"
 """The type of an output for which a record names none."""

@@ -30,7 +30,6 @@ from iact.core.ports import (
 from iact.core.records import dialogue as says
 from iact.core.records.dialogue import Discard, DiscardReason
 from iact.core.records.parts import Tokens
-from iact.core.session.events import Delta
 from iact.core.session.live import Live
 from iact.core.session.long_texts import read_values_beside
 from iact.core.session.model_calls import ModelCall
@@ -40,6 +39,7 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.prepared_context import PreparedContext
 from iact.core.tree.replies import ReplyText
 from iact.core.tree.window import reply_limit
+from iact.core.views.events import Delta
 
 _UNWRITTEN: Final = 32
 """How many records an agent may be ahead of the disk when a reply of its model counts. A crash loses the turns that are

@@ -21,14 +21,14 @@ from iact.core.records.parts import Blob
 from iact.core.records.record import Record, timestamp
 from iact.core.records.session import Close
 from iact.core.records.session import Notice as NoticeContent
-from iact.core.session.events import Activity, Delta, Event, NoticeEvent, RecordAppended, TreeChanged
 from iact.core.session.printed import Printed
 from iact.core.session.streamed_text import StreamedText
-from iact.core.session.view import node_views
 from iact.core.session.watch import Watcher
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply import apply
 from iact.core.tree.tree import Tree
+from iact.core.views.events import Activity, Delta, Event, NoticeEvent, RecordAppended, TreeChanged
+from iact.core.views.view import node_views
 
 _INLINE: Final = 16_384
 """How many bytes of a result are stored in the log itself; longer results become blobs."""

@@ -23,8 +23,8 @@ from iact.core.ports import (
 )
 from iact.core.records.parts import Wait, WaitState
 from iact.core.records.record import timestamp
-from iact.core.session.events import Activity
 from iact.core.session.live import Live
+from iact.core.views.events import Activity
 
 _SILENT: Final = 10.0
 """Seconds of silence in the middle of a reply after which people are told that the model has stalled."""

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel
 
+from iact.core.clock import SystemClock
 from iact.core.errors import ModelError, UsageError
 from iact.core.models.known_windows import KnownWindows
 from iact.core.models.roles import FAST, SMART
@@ -29,7 +30,6 @@ from iact.core.records.control import SetModels
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
 from iact.core.records.session import Open
-from iact.core.session.clock import SystemClock
 from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
 

@@ -29,9 +29,9 @@ from iact.core.modules.outcome import Completed, Outcome, Raised
 from iact.core.modules.registry import Loaded
 from iact.core.ports import CatalogueEntry, ModuleHost, ModuleSource, Right
 from iact.core.records.session import Module
-from iact.core.session.events import NoticeEvent
 from iact.core.session.live import Live
 from iact.core.tree.asked_packages import listed
+from iact.core.views.events import NoticeEvent
 
 Gone = Literal["removed", "withdrawn"]
 """Why a module is no longer available: a person removed it from the catalogue, or it failed too often."""

@@ -26,7 +26,6 @@ from iact.core.records.record import Record, timestamp
 from iact.core.session.clearance import Clearance
 from iact.core.session.live import Live
 from iact.core.session.person import signed
-from iact.core.session.questions import alike
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.ahead import behind
 from iact.core.tree.decision import (
@@ -41,6 +40,7 @@ from iact.core.tree.decision import (
     without_person,
 )
 from iact.core.tree.held import is_held
+from iact.core.views.questions import alike
 
 
 @dataclass(frozen=True, slots=True)

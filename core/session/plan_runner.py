@@ -36,7 +36,6 @@ from iact.core.records.parts import Tokens
 from iact.core.records.plans import Draft, Wake
 from iact.core.records.record import Record
 from iact.core.session.actions import ActionExecutor
-from iact.core.session.events import Delta
 from iact.core.session.forms import Forms
 from iact.core.session.long_texts import read_answer_beside
 from iact.core.session.model_calls import ModelCall
@@ -49,6 +48,7 @@ from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_plan import answer_to, conclusion, role_of
 from iact.core.tree.plan_run import Asking, Copied, PlanRun
 from iact.core.tree.window import reply_limit
+from iact.core.views.events import Delta
 
 _LOG: Final = logging.getLogger(__name__)
 _PIECE: Final = 16_384

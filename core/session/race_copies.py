@@ -18,7 +18,7 @@ from iact.core.modules.invoker import Modules
 from iact.core.records.plans import MakeCopy
 from iact.core.session.live import Live
 from iact.core.session.scheduler import Scheduler
-from iact.core.session.workspace import Workspace
+from iact.core.stored.workspace import Workspace
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_copies import wanted
 from iact.core.tree.plan_run import Copied, PlanRun

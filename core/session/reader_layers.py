@@ -21,9 +21,9 @@ from iact.core.language.labels import NAMED_CHANGES
 from iact.core.modules.invoker import Modules
 from iact.core.modules.registry import Start
 from iact.core.ports import OpenLayer, ThrownAwayLayer
-from iact.core.session.review_noise import NoiseOf
 from iact.core.session.scheduler import Scheduler
 from iact.core.tree.agent import Agent
+from iact.core.views.review_noise import NoiseOf
 
 
 @dataclass(slots=True, eq=False)

@@ -17,10 +17,10 @@ from iact.core.plan.modes import auto
 from iact.core.ports import ChatMessage
 from iact.core.records.dialogue import Discard
 from iact.core.records.parts import Tokens
-from iact.core.session.experience import Experience
 from iact.core.session.model_calls import ModelCall
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
+from iact.core.stored.experience import Experience
 from iact.core.tree import budget, plan_request
 from iact.core.tree.agent import Agent, ChooseWay
 

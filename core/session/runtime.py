@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from iact.core.clock import SystemClock
 from iact.core.context.tail import LAYOUT
 from iact.core.errors import (
     IactError,
@@ -52,37 +53,36 @@ from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.records.session import Close, Migrate, Open
-from iact.core.session.adopt import Terms
-from iact.core.session.catalogue import ModuleCatalogue
-from iact.core.session.clock import SystemClock
-from iact.core.session.deletion import Deletion, DeletionOutcome, OpenMemory, Retention, lent
 from iact.core.session.distilling import DistilOutcome
-from iact.core.session.experience import FILE, NEWEST, Experience
-from iact.core.session.figures import Figures, Workload, workload
 from iact.core.session.files import open_files
-from iact.core.session.fork import new_session
-from iact.core.session.garbage_collection import collector_paused
-from iact.core.session.index import TextHits
-from iact.core.session.known_modules import KnownModule
-from iact.core.session.listing import EMPTY, SessionInfo, ToldRow
 from iact.core.session.live import Live
 from iact.core.session.models import chosen
 from iact.core.session.money import MoneyBudget
 from iact.core.session.monitor import Authorities
-from iact.core.session.policy import read_policies
 from iact.core.session.services import Services
 from iact.core.session.session import Session
-from iact.core.session.shared_list import SharedList
 from iact.core.session.slots import SessionSlots
 from iact.core.session.status_watch import SessionStatuses, StatusWatcher
-from iact.core.session.store import SearchResult, SessionStore
-from iact.core.session.templates import Templates
-from iact.core.session.undistilled import UndistilledSessions
 from iact.core.session.unneeded import UnneededSessions
+from iact.core.stored.adopt import Terms
+from iact.core.stored.catalogue import ModuleCatalogue
+from iact.core.stored.deletion import Deletion, DeletionOutcome, OpenMemory, Retention, lent
+from iact.core.stored.experience import FILE, NEWEST, Experience
+from iact.core.stored.fork import new_session
+from iact.core.stored.garbage_collection import collector_paused
+from iact.core.stored.index import TextHits
+from iact.core.stored.listing import EMPTY, SessionInfo, ToldRow
+from iact.core.stored.policy import read_policies
+from iact.core.stored.shared_list import SharedList
+from iact.core.stored.store import SearchResult, SessionStore
+from iact.core.stored.templates import Templates
+from iact.core.stored.undistilled import UndistilledSessions
 from iact.core.tree import module_states
 from iact.core.tree.apply import lost_at, read_tree
 from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
+from iact.core.views.figures import Figures, Workload, workload
+from iact.core.views.known_modules import KnownModule
 
 _LOG: Final = logging.getLogger(__name__)
 _NAMED: Final = 5

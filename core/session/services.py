@@ -9,9 +9,9 @@ from pathlib import Path
 from iact.core.models.roles import Models
 from iact.core.modules.invoker import Invoker, OpenModules
 from iact.core.ports import Clock, Memory, ModuleHost, OpenLayer, OpenLive, Versions
-from iact.core.session.experience import Experience
 from iact.core.session.monitor import Authorities
-from iact.core.session.templates import Templates
+from iact.core.stored.experience import Experience
+from iact.core.stored.templates import Templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,11 +57,9 @@ from iact.core.records.dialogue import Reply, Say, Spawn, Upload, is_traceparent
 from iact.core.records.parts import PlanTerms
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS, Way
-from iact.core.session import consent
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.distilling import Distilling
-from iact.core.session.ending import STOPPED_BY_USER
 from iact.core.session.files import SessionFiles
 from iact.core.session.forms import Forms
 from iact.core.session.front_end import FrontEndTools
@@ -78,7 +76,6 @@ from iact.core.session.person import signed
 from iact.core.session.person_steps import PersonSteps
 from iact.core.session.person_waits import PersonWaits
 from iact.core.session.plan_runner import PlanRunner
-from iact.core.session.questions import alike
 from iact.core.session.race_copies import Copies
 from iact.core.session.reader_layers import ReaderLayers
 from iact.core.session.routing import Routing
@@ -87,14 +84,12 @@ from iact.core.session.services import Services
 from iact.core.session.session_log import SessionLog
 from iact.core.session.session_memory import SessionMemory
 from iact.core.session.skill_offers import SkillOffers
-from iact.core.session.status import standing
 from iact.core.session.steps import StepExecutor
-from iact.core.session.templates import OfferedValue
 from iact.core.session.turns import Turns
 from iact.core.session.uploaded_files import choose_path, put
-from iact.core.session.view import NodeView, View
 from iact.core.session.watch import Watcher
-from iact.core.session.workspace import find_version
+from iact.core.stored.templates import OfferedValue
+from iact.core.stored.workspace import find_version
 from iact.core.tree import budget, module_states
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply import has_to_wait, unread
@@ -104,6 +99,11 @@ from iact.core.tree.plan_checks import DEFAULT_MODE, check_plan, free_path
 from iact.core.tree.plan_run import PlanRun
 from iact.core.tree.tree import Tree
 from iact.core.tree.uploads import LARGEST, file_name, upload_content
+from iact.core.views import consent
+from iact.core.views.ending import STOPPED_BY_USER
+from iact.core.views.questions import alike
+from iact.core.views.status import standing
+from iact.core.views.view import NodeView, View
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -239,7 +239,7 @@ class Session:
         return self._live.read
 
     def watch(self) -> Watcher:
-        """A watcher of events from the moment of entering it; see `core.session.events`."""
+        """A watcher of events from the moment of entering it; see `core.views.events`."""
         return self._live.watch()
 
     # --- control --------------------------------------------------------------------------------
@@ -790,12 +790,12 @@ class Session:
         """Answer the call that waits for approval since record `call`, and those since the records `also` in the same
         way.
 
-        `also`: questions that are the same as the first (`core.session.questions.alike`); either all are answered, or
+        `also`: questions that are the same as the first (`core.views.questions.alike`); either all are answered, or
         none.
 
         `remember`: for a yes, "call" for exactly this call from now on, or `{"function": pattern, "arguments": {name:
         pattern}}` for a rule; None: only this time. `why`: for a no, what the agents that asked are told. `seen`: for a
-        yes, the digest of each question as the person was shown it (`core.session.consent`); None: a program decides.
+        yes, the digest of each question as the person was shown it (`core.views.consent`); None: a program decides.
 
         Raises:
             UsageError: the call does not wait (any more), the answer can't be remembered, or `also` names a different

@@ -25,7 +25,7 @@ from iact.core.records.skills import SkillFile, SkillOffer
 from iact.core.session.forms import Forms
 from iact.core.session.live import Live
 from iact.core.session.module_loader import ModuleLoader
-from iact.core.session.skill import MADE, Skill, read_below
+from iact.core.stored.skill import MADE, Skill, read_below
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.origin import around, strange
 

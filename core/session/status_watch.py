@@ -14,7 +14,7 @@ from typing import Final
 from iact.core.ports import Clock
 from iact.core.records.record import timestamp
 from iact.core.session.live import Live
-from iact.core.session.status import SessionStatus, standing
+from iact.core.views.status import SessionStatus, standing
 
 
 class StatusWatcher:

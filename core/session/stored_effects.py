@@ -7,35 +7,35 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from iact.core.clock import SystemClock
 from iact.core.errors import UsageError
-from iact.core.journal.file import Contents, Journal
-from iact.core.ports import Clock, OpenLive
+from iact.core.ports import OpenLive
 from iact.core.session.effects import STORE, SessionEffects
 from iact.core.session.live import Live
+from iact.core.stored.store import NO_OVERLAY, SessionStore
 from iact.core.tree.apply import read_tree
-
-NO_OVERLAY = (
-    "This session does not work in a directory of yours through an overlay, so it has no waiting "
-    "changes. List the versions of its own files with: iact workspace log --session ID."
-)
 
 
 @asynccontextmanager
 async def effects_at_rest(
-    journal: Journal, contents: Contents, open_live: OpenLive, clock: Clock
+    store: SessionStore, session_id: str, open_live: OpenLive
 ) -> AsyncIterator[SessionEffects]:
-    """Open the effects of a session whose journal was opened for this; the journal is closed at the end.
+    """Open the pending changes of a stored session, and keep it locked meanwhile.
 
     Raises:
-        UsageError: it has no overlay of a directory.
+        UsageError: there is no such session, or it has no overlay of a directory.
+        ForeignSession: this installation did not make it.
+        JournalLocked: it is open elsewhere.
         WorkspaceError: the overlay can't be opened.
     """
+    journal, contents = store.open(session_id)
     try:
         tree = read_tree(contents.records, journal.blob, strict=False)
         if not tree.live.overlay:
             raise UsageError(NO_OVERLAY)
+
         files = await asyncio.to_thread(open_live, Path(tree.workspace), journal.directory / STORE)
-        effects = SessionEffects(Live(journal, tree, clock, contents.records), files)
+        effects = SessionEffects(Live(journal, tree, SystemClock(), contents.records), files)
         try:
             yield effects
         finally:

@@ -20,7 +20,7 @@ from iact.core.characters import DECEPTIVE_IN_CONTEXTS
 from iact.core.errors import WorkspaceError
 from iact.core.records.dialogue import Upload
 from iact.core.records.record import Record
-from iact.core.session.workspace import is_unkept, version_of
+from iact.core.stored.workspace import is_unkept, version_of
 
 _LONGEST: Final = 200
 """The most bytes of a name. File systems take 255."""

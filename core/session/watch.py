@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final
 
 from iact.core.errors import IactError, UsageError
-from iact.core.session.events import Delta, Event, OutputEvent, TreeChanged
+from iact.core.views.events import Delta, Event, OutputEvent, TreeChanged
 
 _LIMIT: Final = 4096
 """The most events that wait for a watcher."""

@@ -10,9 +10,9 @@ from typing import Final
 
 from iact import settings, wiring
 from iact.core import errors
-from iact.core.session import events, question_text
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views import events, question_text
 from iact.faces import conversation, failure
 
 _WIDTH: Final = 110

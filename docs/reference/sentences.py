@@ -84,7 +84,7 @@ SERVER: Final = ("accounts", "core", "hippocampus", "iact", "sandbox", "web")
 
 TERMINAL: Final = (
     "accounts/database.py",
-    "core/session/progress.py",
+    "core/views/progress.py",
     "iact/__main__.py",
     "iact/address.py",
     "iact/backup.py",
@@ -115,7 +115,7 @@ _FOR_OTHERS: Final = (
     # Authors of modules read these.
     "core/records/form_fields.py",
     # Authors of skills read these: an agent that offers one, or a person at a terminal.
-    "core/session/skill.py",
+    "core/stored/skill.py",
     "core/session/skill_offers.py",
     # Agents read these about the tools of the front end.
     "core/session/front_end.py",

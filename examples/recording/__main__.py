@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from iact.core.session.journals import JOURNAL
+from iact.core.stored.journals import JOURNAL
 from iact.examples import EXAMPLES, HERE
 from iact.examples.recording import (
     analysis,

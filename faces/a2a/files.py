@@ -13,7 +13,7 @@ from google.protobuf.struct_pb2 import Struct
 from iact.core.ports import JSON
 from iact.core.records.calls import Result
 from iact.core.records.record import Record
-from iact.core.session import blobs
+from iact.core.stored import blobs
 
 MOST_BYTES: Final = 8 << 20
 """The most bytes of all files in one answer. Of others, an artifact has the name and the size."""

@@ -51,10 +51,10 @@ from iact.core.errors import IactError, UsageError
 from iact.core.records.calls import Result
 from iact.core.records.dialogue import Turn
 from iact.core.records.record import Record
-from iact.core.session.events import RecordAppended
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views.events import RecordAppended
+from iact.core.views.questions import OpenQuestions
 from iact.faces.a2a import said
 from iact.faces.a2a.files import file_artifacts
 from iact.faces.a2a.listing import history, page_of

@@ -20,10 +20,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from iact.core.errors import JournalError, UsageError
 from iact.core.records.dialogue import Say
 from iact.core.records.record import Record
-from iact.core.session.listing import SessionInfo
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
-from iact.core.session.store import SessionStore
+from iact.core.stored.listing import SessionInfo
+from iact.core.stored.store import SessionStore
+from iact.core.views.questions import OpenQuestions
 from iact.faces.a2a.files import file_artifacts
 from iact.faces.a2a.tasks import TaskWords
 from iact.faces.conversation import SpokenTurn, reply_among

@@ -12,8 +12,8 @@ from google.protobuf.json_format import MessageToDict
 
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
-from iact.core.session.consent import question_digest
 from iact.core.session.session import Session
+from iact.core.views.consent import question_digest
 from iact.faces import conversation
 
 _AS_DATA: Final = (

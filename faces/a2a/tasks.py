@@ -28,9 +28,9 @@ from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
-from iact.core.session.consent import SHORTEST, question_digest
-from iact.core.session.ending import outcome_of, verdict_json, verdict_on
-from iact.core.session.question_text import about, told
+from iact.core.views.consent import SHORTEST, question_digest
+from iact.core.views.ending import outcome_of, verdict_json, verdict_on
+from iact.core.views.question_text import about, told
 from iact.faces.conversation import field_for_words, is_in_words
 from iact.faces.failure import failure_of
 from iact.faces.root_text import prose

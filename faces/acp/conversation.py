@@ -34,13 +34,13 @@ from iact.core.records.hosts import HostAsk
 from iact.core.records.parts import Blob
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.consent import question_digest, together
 from iact.core.session.effects import SeenChanges
-from iact.core.session.ending import verdict_json, verdict_on
-from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
+from iact.core.views.consent import question_digest, together
+from iact.core.views.ending import verdict_json, verdict_on
+from iact.core.views.events import Delta, Event, OutputEvent, RecordAppended
+from iact.core.views.questions import OpenQuestions
 from iact.faces.acp import files, questions
 from iact.faces.acp.prompt import Prompt
 from iact.faces.acp.updates import Content, Update, Updates, shown

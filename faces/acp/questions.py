@@ -18,8 +18,8 @@ from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import asks_title, form_words, host_words, words
-from iact.core.session.review import PendingRow
+from iact.core.views.question_text import asks_title, form_words, host_words, words
+from iact.core.views.review import PendingRow
 from iact.faces.acp.files import edit, locations
 from iact.faces.acp.updates import Content, form_id, host_id, kind_of, shown, tool_call_id
 

@@ -37,11 +37,11 @@ from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
 from iact.core.records.plans import Extend, Fire, Node, Plan
 from iact.core.records.record import Record
-from iact.core.session.ending import outcome_of
-from iact.core.session.events import Delta, OutputEvent
-from iact.core.session.listing import short_title
-from iact.core.session.question_text import asks_title
-from iact.core.session.text import (
+from iact.core.stored.listing import short_title
+from iact.core.views.ending import outcome_of
+from iact.core.views.events import Delta, OutputEvent
+from iact.core.views.question_text import asks_title
+from iact.core.views.text import (
     ActionBlock,
     IsAction,
     argument,

@@ -42,9 +42,9 @@ from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.forms import FormAsk, FrontEndCall
 from iact.core.records.plans import Fire, Node
 from iact.core.records.record import Record
-from iact.core.session.ending import outcome_of
-from iact.core.session.events import Delta, Event, RecordAppended
-from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
+from iact.core.views.ending import outcome_of
+from iact.core.views.events import Delta, Event, RecordAppended
+from iact.core.views.text import ActionBlock, IsAction, looks_like_action, pieces
 from iact.faces.ag_ui.heard import name
 from iact.faces.root_text import TextStream
 

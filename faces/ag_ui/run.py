@@ -30,12 +30,12 @@ from iact.core.records.dialogue import Reply
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
-from iact.core.session.ending import outcome_of, verdict_on
-from iact.core.session.events import TreeChanged
-from iact.core.session.question_text import about, told
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views.ending import outcome_of, verdict_on
+from iact.core.views.events import TreeChanged
+from iact.core.views.question_text import about, told
+from iact.core.views.questions import OpenQuestions
 from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
 from iact.faces.ag_ui.state import FrontEndState

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ag_ui.core import StateDeltaEvent, StateSnapshotEvent
 
 from iact.core.ports import JSON
-from iact.core.session.view import NodeView
+from iact.core.views.view import NodeView
 
 
 class FrontEndState:

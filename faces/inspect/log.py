@@ -77,9 +77,9 @@ from iact.core.records.parts import Bounds, GrantTerms, Tokens
 from iact.core.records.plans import Ask, Fire
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Fork, Module, Open
-from iact.core.session.ending import verdict_json, verdict_on
-from iact.core.session.replay import contexts_of
-from iact.core.session.text import ActionBlock, IsAction, pieces
+from iact.core.stored.replay import contexts_of
+from iact.core.views.ending import verdict_json, verdict_on
+from iact.core.views.text import ActionBlock, IsAction, pieces
 
 _SOLVER: Final = "iact/agent"
 _QUIET: Final = (Draw, Module, Close, Fire, Spawn, Select, Open)

@@ -22,12 +22,12 @@ from pydantic import Field
 from iact.core.errors import IactError
 from iact.core.records.dialogue import Reply
 from iact.core.records.ways import Way
-from iact.core.session.blobs import blob_reader
-from iact.core.session.ending import verdict_on
 from iact.core.session.models import Models
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.core.session.text import looks_like_action
+from iact.core.stored.blobs import blob_reader
+from iact.core.views.ending import verdict_on
+from iact.core.views.text import looks_like_action
 from iact.faces import conversation
 from iact.faces.inspect.log import log_of
 from iact.faces.inspect.model import InspectModel

@@ -32,10 +32,10 @@ from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS
-from iact.core.session.events import RecordAppended
-from iact.core.session.progress import progress_line
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views.events import RecordAppended
+from iact.core.views.progress import progress_line
 from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.mcp import unasked
 from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, request_of

@@ -21,10 +21,10 @@ from iact.core.ports import JSON
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
-from iact.core.session.consent import SHORTEST, question_digest
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import schema_of, told
 from iact.core.session.session import Session
+from iact.core.views.consent import SHORTEST, question_digest
+from iact.core.views.question_text import schema_of, told
 
 _ALLOW: Final[dict[str, JSON]] = {"type": "boolean", "title": "Allow it", "default": False}
 _DID: Final[dict[str, JSON]] = {"type": "boolean", "title": "Yes", "default": False}

@@ -33,10 +33,10 @@ from mcp_types import (
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
 from iact.core.records.record import Record
-from iact.core.session.file_browser import FileBrowser
-from iact.core.session.listing import SessionInfo
 from iact.core.session.runtime import Runtime
-from iact.core.session.view import View
+from iact.core.stored.file_browser import FileBrowser
+from iact.core.stored.listing import SessionInfo
+from iact.core.views.view import View
 from iact.faces.mcp.results import SCHEME
 
 _PAGE: Final = 30

@@ -10,7 +10,7 @@ from mcp_types import CallToolResult, ResourceLink, TextContent
 from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
-from iact.core.session.ending import outcome_of, verdict_json, verdict_on
+from iact.core.views.ending import outcome_of, verdict_json, verdict_on
 from iact.faces.failure import failure_of
 
 SCHEME: Final = "iact://session"

@@ -22,8 +22,8 @@ from mcp_types import (
 from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
-from iact.core.session.progress import newest_line
 from iact.core.session.runtime import Runtime
+from iact.core.views.progress import newest_line
 from iact.faces.conversation import SpokenTurn, turn_of
 from iact.faces.mcp import unasked
 from iact.faces.mcp.elicitation import answer_all, can_ask, key_of, request_of

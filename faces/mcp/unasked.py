@@ -15,9 +15,9 @@ from mcp_types import ClientCapabilities
 from iact.core.errors import IactError
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
-from iact.core.session.question_text import told
-from iact.core.session.questions import held_for_a_person
 from iact.core.session.session import Session
+from iact.core.views.question_text import told
+from iact.core.views.questions import held_for_a_person
 from iact.faces.conversation import ClientAnswer, answer
 from iact.faces.mcp.elicitation import can_ask
 

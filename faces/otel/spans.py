@@ -60,7 +60,7 @@ from iact.core.records.parts import RoleTerms, Tokens
 from iact.core.records.plans import Ask, Draft, Node, Plan
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Fork, Migrate, Open
-from iact.core.session.ending import outcome_of, verdict_on
+from iact.core.views.ending import outcome_of, verdict_on
 from iact.faces.otel.span import (
     Attribute,
     Span,

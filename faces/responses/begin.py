@@ -13,10 +13,10 @@ from starlette.requests import Request
 from iact.accounts.rights import Principal, Words
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
-from iact.core.session.consent import question_digest
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views.consent import question_digest
+from iact.core.views.questions import OpenQuestions
 from iact.faces.asked_text import is_answer, shown_question
 from iact.faces.client_tools import called_tool
 from iact.faces.conversation import ClientAnswer, Exchange, answer, answer_to

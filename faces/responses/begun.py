@@ -12,9 +12,9 @@ from iact.core.ports import JSON
 from iact.core.records.calls import Result
 from iact.core.records.record import Record
 from iact.core.session.answer_form import AnswerForm
-from iact.core.session.events import Event, RecordAppended
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views.events import Event, RecordAppended
 from iact.faces.conversation import Exchange
 from iact.faces.failure import NOT_IN_FORM, WorkFailure, failure_of
 from iact.faces.message import question_id, say

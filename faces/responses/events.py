@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from iact.core.ports import JSON
-from iact.core.session.events import Event
+from iact.core.views.events import Event
 from iact.faces.responses.items import OutputItems
 from iact.faces.responses.output import ResponsePlace, message_item
 

@@ -15,10 +15,10 @@ from iact.core.ports import JSON
 from iact.core.records.calls import Call, Gate, Result
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
-from iact.core.session.ending import outcome_of
-from iact.core.session.events import Event, RecordAppended
 from iact.core.session.session import Session
-from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
+from iact.core.views.ending import outcome_of
+from iact.core.views.events import Event, RecordAppended
+from iact.core.views.text import ActionBlock, IsAction, looks_like_action, pieces
 from iact.faces.responses.output import ResponsePlace, message_item
 from iact.faces.root_text import TextStream
 

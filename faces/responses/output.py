@@ -17,8 +17,8 @@ from iact.core.errors import UsageError
 from iact.core.ports import JSON, Usage
 from iact.core.records.dialogue import Reply, Say, Turn
 from iact.core.records.record import Record
-from iact.core.session.ending import outcome_of, verdict_json, verdict_on
-from iact.core.session.question_text import about, told
+from iact.core.views.ending import outcome_of, verdict_json, verdict_on
+from iact.core.views.question_text import about, told
 from iact.faces.asked_text import asked_text
 from iact.faces.client_tools import called_tool
 from iact.faces.failure import WorkFailure, failure_of

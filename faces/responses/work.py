@@ -12,9 +12,9 @@ from iact.core.records.dialogue import Say
 from iact.core.records.forms import FormAnswer
 from iact.core.records.hosts import HostAnswer
 from iact.core.records.record import Record
-from iact.core.session.questions import OpenQuestions, is_question
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views.questions import OpenQuestions, is_question
 from iact.faces.data_url import read_data_url
 from iact.faces.message import MessageFile, MessagePart
 from iact.faces.responses.given import ClientFields, kept

@@ -10,7 +10,7 @@ from iact.commands.agreement import agreed
 from iact.commands.remote import Frame
 from iact.core.characters import escaped
 from iact.core.ports import JSON
-from iact.core.session import consent
+from iact.core.views import consent
 from iact.settings import Settings
 
 

@@ -19,8 +19,8 @@ from iact.commands import audit, remote
 from iact.commands.agreement import agreed
 from iact.core.characters import escaped
 from iact.core.errors import IactError, ModuleLost, UsageError
-from iact.core.session.known_modules import KnownModule, ModuleRow
-from iact.core.session.source import names_image, source_of
+from iact.core.stored.source import names_image, source_of
+from iact.core.views.known_modules import KnownModule, ModuleRow
 from iact.doctor import checks
 from iact.everybody import Everybody, settings_of_everybody
 from iact.settings import Settings

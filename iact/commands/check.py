@@ -21,8 +21,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from iact import signals
 from iact.core.errors import IactError, ModuleFault, ModuleLost, SandboxUnavailable, UsageError
-from iact.core.session.catalogue import check_manifest
-from iact.core.session.source import read_source
+from iact.core.stored.catalogue import check_manifest
+from iact.core.stored.source import read_source
 from iact.sandbox import BubblewrapHost, DockerHost
 from iact.sandbox.module_versions import ModuleVersions
 from iact.settings import Settings

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from iact.cluster.placement import Placement, StaticPlacement
     from iact.cluster.search import HostSearch
     from iact.cluster.user_sessions import UserRuntime, Users
-    from iact.core.session.index import TextHits
     from iact.core.session.models import Models
+    from iact.core.stored.index import TextHits
 
 _AGAIN: Final = 1.0
 """Seconds until a host that ended is restarted."""

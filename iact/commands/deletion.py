@@ -15,11 +15,11 @@ from iact import signals
 from iact.accounts.people import AuditKind
 from iact.commands.audit import tell
 from iact.commands.remote import ask_server
+from iact.core.clock import SystemClock
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
-from iact.core.session.clock import SystemClock
-from iact.core.session.deletion import Deletion, DeletionOutcome
-from iact.core.session.store import SessionStore
+from iact.core.stored.deletion import Deletion, DeletionOutcome
+from iact.core.stored.store import SessionStore
 from iact.settings import Settings
 
 

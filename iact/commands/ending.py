@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from iact.core.records.parts import Verdict
-from iact.core.session.ending import Outcome
+from iact.core.views.ending import Outcome
 
 EXIT: Final[Mapping[Outcome, int]] = {
     "reached": 0,

@@ -9,7 +9,7 @@ from typing import Final
 from iact.core.ports import JSON
 from iact.core.records.form_values import FormField, wrong
 from iact.core.records.forms import FormAsk
-from iact.core.session.question_text import field_words
+from iact.core.views.question_text import field_words
 
 _YES: Final = frozenset({"y", "yes"})
 _NO: Final = frozenset({"n", "no"})

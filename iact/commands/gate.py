@@ -18,11 +18,11 @@ from iact.core.errors import SandboxError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
 from iact.core.records.record import Record
-from iact.core.session.catalogue import ModuleCatalogue
-from iact.core.session.journals import read_records
-from iact.core.session.known_modules import KnownModule
-from iact.core.session.policy import read_policies
-from iact.core.session.verdict import CallVerdict, module_of, verdict_on
+from iact.core.stored.catalogue import ModuleCatalogue
+from iact.core.stored.journals import read_records
+from iact.core.stored.policy import read_policies
+from iact.core.views.known_modules import KnownModule
+from iact.core.views.verdict import CallVerdict, module_of, verdict_on
 from iact.doctor import live as overlays
 from iact.sandbox import open_host
 from iact.settings import Settings

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from iact.core.errors import UsageError
 from iact.core.session.hosts import keep_hosts, kept_hosts
-from iact.core.session.policy import read_policies
+from iact.core.stored.policy import read_policies
 from iact.sandbox.catalogue import Catalogue
 from iact.settings import Settings, make_data_directory
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from iact.commands import journals
 from iact.core.errors import UsageError
-from iact.core.session.blobs import blob_reader
-from iact.core.session.replay import replay
-from iact.core.session.text import looks_like_action
+from iact.core.stored.blobs import blob_reader
+from iact.core.stored.replay import replay
+from iact.core.views.text import looks_like_action
 from iact.settings import Settings
 
 

@@ -20,13 +20,13 @@ from iact.core.records.person import PersonContent
 from iact.core.records.plans import Ask, Extend, Fire, Node, Plan
 from iact.core.records.record import Record
 from iact.core.records.session import Epoch, Fork, Module, Open
-from iact.core.session.journals import Integrity, Tail, check_integrity, journal_file, read_bytes
-from iact.core.session.plans import PlanView
-from iact.core.session.replay import context as read_context
-from iact.core.session.replay import replay as read_replay
-from iact.core.session.store import SessionStore
-from iact.core.session.view import NodeView
-from iact.core.session.waterfall import waterfall
+from iact.core.stored.journals import Integrity, Tail, check_integrity, journal_file, read_bytes
+from iact.core.stored.replay import context as read_context
+from iact.core.stored.replay import replay as read_replay
+from iact.core.stored.store import SessionStore
+from iact.core.views.plans import PlanView
+from iact.core.views.view import NodeView
+from iact.core.views.waterfall import waterfall
 from iact.settings import Settings
 from iact.web.safe_text import visible, without_escapes
 from iact.web.timeline import timeline_fields

@@ -14,7 +14,7 @@ from typing import Final
 
 from iact.commands.standard_streams import connected
 from iact.core.errors import UsageError
-from iact.core.session.policy import read_policies
+from iact.core.stored.policy import read_policies
 from iact.face_server import ServerVisitors
 from iact.settings import Settings, make_data_directory
 from iact.signals import ENDING, run

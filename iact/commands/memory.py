@@ -16,7 +16,7 @@ from iact.commands.remote import ask_server, ask_session
 from iact.core.errors import UsageError
 from iact.core.ports import JSON, Memory
 from iact.core.session.distilling import DistilOutcome
-from iact.core.session.store import SessionStore
+from iact.core.stored.store import SessionStore
 from iact.memory import USER, open_memory, switches_of
 from iact.settings import Settings
 

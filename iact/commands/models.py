@@ -19,8 +19,8 @@ from typing import Final, Literal, TypeVar
 from iact import signals
 from iact.choices import Choices, value_of_key
 from iact.commands import remote
+from iact.core.clock import SystemClock
 from iact.core.errors import IactError, ModelError, UsageError
-from iact.core.session.clock import SystemClock
 from iact.core.session.models import RoleModel, Tried, ask_shortly, list_models, try_model
 from iact.models import gguf, hub
 from iact.models.added import (

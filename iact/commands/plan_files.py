@@ -16,10 +16,10 @@ from iact.commands.plan_text import draw, edges_of, layers_of
 from iact.commands.plan_text import explain as in_words
 from iact.core.errors import SandboxError, UsageError
 from iact.core.ports import JSON
-from iact.core.session.known_modules import KnownModule
-from iact.core.session.policy import read_policies
-from iact.core.session.templates import read_template
-from iact.core.session.written_plans import PlanCheck, StepView, TooManySteps, WrittenPlan
+from iact.core.stored.policy import read_policies
+from iact.core.stored.templates import read_template
+from iact.core.views.known_modules import KnownModule
+from iact.core.views.written_plans import PlanCheck, StepView, TooManySteps, WrittenPlan
 from iact.declared_modules import declared_modules
 from iact.settings import Settings
 
@@ -160,14 +160,14 @@ def graph(settings: Settings, path: str, *, as_json: bool) -> int:
 
 def _graphs(settings: Settings, path: str) -> list[tuple[str, Mapping[str, StepView]]]:
     # What reads journals takes longer to import than a plan to draw.
-    from iact.core.session.journals import journal_file, names_journal
+    from iact.core.stored.journals import journal_file, names_journal
 
     file = Path(path)
     if path == "-" or (file.is_file() and not names_journal(file)):
         return [(path, read(path).steps())]
 
     from iact.commands import journals
-    from iact.core.session.replay import replay
+    from iact.core.stored.replay import replay
 
     try:
         journal = journals.find(settings, path)

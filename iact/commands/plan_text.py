@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from iact.core.session.written_plans import CONCURRENCY, StepView, WrittenPlan
+from iact.core.views.written_plans import CONCURRENCY, StepView, WrittenPlan
 
 MARKS: Final[Mapping[str, str]] = {
     "pending": "○", "ready": "◔", "running": "▶", "waiting_human": "?", "blocked": "‖",

@@ -19,10 +19,10 @@ from iact.commands.questions import TerminalQuestions
 from iact.commands.run import show_progress, tell_held
 from iact.core.errors import UsageError
 from iact.core.records.dialogue import Reply
-from iact.core.session.ending import outcome_of, verdict_on
-from iact.core.session.questions import undecided_since
-from iact.core.session.templates import Templates
-from iact.core.session.written_plans import WrittenPlan
+from iact.core.stored.templates import Templates
+from iact.core.views.ending import outcome_of, verdict_on
+from iact.core.views.questions import undecided_since
+from iact.core.views.written_plans import WrittenPlan
 from iact.settings import Settings
 from iact.wiring import open_runtime
 

@@ -10,8 +10,8 @@ from iact.commands import audit
 from iact.commands.agreement import agreed
 from iact.core.characters import escaped
 from iact.core.errors import UsageError
-from iact.core.session import consent
-from iact.core.session.policy import check_policy, policy_text, write_policy
+from iact.core.stored.policy import check_policy, policy_text, write_policy
+from iact.core.views import consent
 from iact.settings import Settings, make_data_directory
 
 

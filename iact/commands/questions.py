@@ -20,12 +20,12 @@ from iact.core.records.calls import ClearanceAsk
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
-from iact.core.session.consent import question_digest
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import form_words, has_long_values, host_words, told, words
-from iact.core.session.question_values import question_values
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
+from iact.core.stored.question_values import question_values
+from iact.core.views.consent import question_digest
+from iact.core.views.question_text import form_words, has_long_values, host_words, told, words
+from iact.core.views.questions import OpenQuestions
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways for exactly this call, [N]o: "
 _FULL: Final = "Read its long values? [f]ull. "

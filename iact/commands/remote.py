@@ -24,7 +24,7 @@ from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.control import Reword
 from iact.core.records.record import Record
-from iact.core.session.journals import last_record, read_records
+from iact.core.stored.journals import last_record, read_records
 from iact.member_tls import member_tls
 from iact.settings import Settings
 from iact.web.limits import MAX_MESSAGE
@@ -95,7 +95,7 @@ def _texts(settings: Settings, session: str, numbers: Sequence[JSON]) -> dict[in
 def _records(settings: Settings, session: str) -> list[Record]:
     """The records of a session of this data directory."""
     # Most commands read none, and this loads all rules of a session.
-    from iact.core.session.store import SessionStore
+    from iact.core.stored.store import SessionStore
 
     return read_records(SessionStore(settings.data).path_of(session))
 

@@ -16,17 +16,17 @@ from iact.commands import remote
 from iact.commands.agreement import agreed
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
-from iact.core.session import consent
 from iact.core.session.effects import SeenChanges, SessionEffects
-from iact.core.session.review import PendingRow, counts
-from iact.core.session.store import SessionStore
+from iact.core.stored.store import SessionStore
+from iact.core.views import consent
+from iact.core.views.review import PendingRow, counts
 from iact.sandbox.live import open_live
 from iact.settings import Settings
 from iact.terminal import print_exactly
 from iact.web.records import Fields
 
 Row: TypeAlias = Mapping[str, object]
-"""A waiting change, as the server or this process reports it: see `core.session.review.PendingRow`."""
+"""A waiting change, as the server or this process reports it: see `core.views.review.PendingRow`."""
 
 _Result = TypeVar("_Result")
 
@@ -312,9 +312,10 @@ def _at_rest(
     settings: Settings, session: str, work: Callable[[SessionEffects], Awaitable[_Result]]
 ) -> _Result:
     async def run() -> _Result:
+        from iact.core.session.stored_effects import effects_at_rest
         from iact.wiring import open_store
 
-        async with open_store(settings).effects(session, open_live) as effects:
+        async with effects_at_rest(open_store(settings), session, open_live) as effects:
             return await work(effects)
 
     return signals.run(run())

@@ -26,16 +26,16 @@ from iact.core.records.calls import Call, ClearanceAsk
 from iact.core.records.dialogue import BoundName, Choose, Reply, Say
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.ending import outcome_of, verdict_json, verdict_on
-from iact.core.session.events import Activity, Delta, NoticeEvent, OutputEvent, RecordAppended
 from iact.core.session.models import by_a_small_model
-from iact.core.session.progress import progress_line
-from iact.core.session.question_text import about, told
-from iact.core.session.questions import OpenQuestions, Undecided, is_question, undecided_since
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import LARGEST_UPLOAD, Session
-from iact.core.session.text import looks_like_action
 from iact.core.session.watch import Lagging
+from iact.core.views.ending import outcome_of, verdict_json, verdict_on
+from iact.core.views.events import Activity, Delta, NoticeEvent, OutputEvent, RecordAppended
+from iact.core.views.progress import progress_line
+from iact.core.views.question_text import about, told
+from iact.core.views.questions import OpenQuestions, Undecided, is_question, undecided_since
+from iact.core.views.text import looks_like_action
 from iact.run_server import serve_run
 from iact.settings import Settings
 from iact.wiring import open_runtime

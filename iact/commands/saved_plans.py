@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from iact.commands import remote
 from iact.commands.plan_files import values_in
 from iact.core.ports import JSON
-from iact.core.session.templates import Template, Templates
+from iact.core.stored.templates import Template, Templates
 from iact.settings import Settings
 
 

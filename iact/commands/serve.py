@@ -13,7 +13,7 @@ from iact import address, logs, signals
 from iact.browser import open_page
 from iact.choices import Choices
 from iact.core.session.models import Models
-from iact.core.session.policy import read_policies
+from iact.core.stored.policy import read_policies
 from iact.face_server import ServerVisitors, serving
 from iact.models.board import Board
 from iact.settings import Settings, make_data_directory

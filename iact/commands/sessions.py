@@ -14,11 +14,11 @@ from iact.commands.audit import tell
 from iact.commands.journals import find
 from iact.commands.remote import ask_server
 from iact.core.errors import UsageError
-from iact.core.session.archive import archive_name
-from iact.core.session.index import TextHits
-from iact.core.session.listing import SessionInfo
-from iact.core.session.policy import read_policies
-from iact.core.session.store import SessionStore
+from iact.core.stored.archive import archive_name
+from iact.core.stored.index import TextHits
+from iact.core.stored.listing import SessionInfo
+from iact.core.stored.policy import read_policies
+from iact.core.stored.store import SessionStore
 from iact.settings import Settings
 from iact.web.safe_text import visible, without_escapes
 
@@ -229,7 +229,7 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
         UsageError: there is no such session, record, scope or level of intent.
         JournalError: the session can't be read, or the new one can't be stored.
     """
-    from iact.core.session.adopt import Terms
+    from iact.core.stored.adopt import Terms
     from iact.settings import make_data_directory
     from iact.wiring import models_of, open_store, options_of
 

@@ -11,8 +11,8 @@ from iact import signals
 from iact.catalogue import known_modules
 from iact.commands import catalogue
 from iact.core.errors import UsageError
-from iact.core.session.known_modules import KnownModule
-from iact.core.session.skill import Skill, is_skill, read_files, read_skill
+from iact.core.stored.skill import Skill, is_skill, read_files, read_skill
+from iact.core.views.known_modules import KnownModule
 from iact.settings import Settings
 
 

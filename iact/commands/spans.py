@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from iact.core.errors import IactError
-from iact.core.session.journals import read_records
+from iact.core.stored.journals import read_records
 from iact.faces.otel.live import BATCH
 from iact.faces.otel.span import Span, nanoseconds
 from iact.faces.otel.spans import spans

@@ -14,8 +14,8 @@ from typing import Final, TextIO
 from iact.core.records.calls import Call, Result
 from iact.core.records.dialogue import Discard, Reply, Turn
 from iact.core.records.record import Record
-from iact.core.session.events import Delta
-from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
+from iact.core.views.events import Delta
+from iact.core.views.text import ActionBlock, IsAction, looks_like_action, pieces
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*(\S*)")
 _MAY_BE_A_FENCE: Final = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~).*)", re.S)

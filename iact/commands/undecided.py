@@ -9,8 +9,8 @@ from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk, rule_of
-from iact.core.session.question_text import carried_by
-from iact.core.session.questions import Undecided
+from iact.core.views.question_text import carried_by
+from iact.core.views.questions import Undecided
 
 
 def to_json(decided: Undecided) -> dict[str, JSON]:

@@ -10,7 +10,7 @@ from iact import signals
 from iact.address import NoServer
 from iact.commands import remote
 from iact.core.errors import UsageError
-from iact.core.session.store import SessionStore
+from iact.core.stored.store import SessionStore
 from iact.settings import Settings
 from iact.terminal import print_exactly
 from iact.wiring import open_store

@@ -13,7 +13,7 @@ from pathlib import Path
 from iact.core.journal import read_journal
 from iact.core.language.scanner import scan
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.agent import Agent
 from iact.core.tree.tree import Tree
 from tests import prefix

@@ -42,8 +42,8 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
 from iact.core.journal import read_journal
-from iact.core.session.replay import Replay
-from iact.core.session.store import SessionStore
+from iact.core.stored.replay import Replay
+from iact.core.stored.store import SessionStore
 from iact.faces.a2a.listing import TaskPage, page_of
 from tests.acceptance.members import token_of, with_people
 from tests.acceptance.product import NO_MODULES, ROOT, Product, kill

@@ -17,7 +17,7 @@ import pytest
 
 from iact.core.journal import read_journal
 from iact.core.ports import JSON
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.members import token_of, with_people
 from tests.acceptance.product import NO_MODULES, ROOT, Product, until
 from tests.acceptance.test_responses import POLICY, serving, sessions

@@ -12,7 +12,7 @@ import pytest
 
 from iact.accounts.accounts import open_accounts
 from iact.accounts.people import Actor
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product
 from tests.endpoint import Endpoint, Reply, Request

@@ -17,7 +17,7 @@ import pytest
 from iact.core import Runtime, Session
 from iact.core.records.control import InjectMode
 from iact.core.records.record import Record
-from iact.core.session.events import RecordAppended
+from iact.core.views.events import RecordAppended
 from iact.sandbox import owner
 from iact.settings import load
 from iact.wiring import open_runtime

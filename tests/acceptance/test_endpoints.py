@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iact.core.journal import read_journal
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES
 from tests.endpoint import Reply

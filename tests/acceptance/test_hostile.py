@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.test_modules import deploy, of
 from tests.acceptance.test_scenes import call_all, held, shell

@@ -14,7 +14,7 @@ from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 from iact.commands.inspect_log import write
 from iact.core.records.calls import ClearanceAnswer
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.settings import load
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product

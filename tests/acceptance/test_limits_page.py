@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import TimeoutError, expect
 
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product
 from tests.acceptance.test_browser import page_of

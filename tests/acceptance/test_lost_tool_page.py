@@ -7,7 +7,7 @@ import re
 import docker
 from playwright.sync_api import expect
 
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.sandbox import owner
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product

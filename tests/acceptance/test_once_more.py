@@ -8,7 +8,7 @@ from typing import Final
 
 import docker
 
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, until
 from tests.acceptance.test_control import shell

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 from iact.core.journal import read_journal
 from iact.core.records.dialogue import Reply
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.members import bearer, dial, token_of, until_record, with_people
 from tests.acceptance.product import NO_MODULES, Product, acknowledged

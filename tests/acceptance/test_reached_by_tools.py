@@ -21,8 +21,8 @@ from iact.core import Session
 from iact.core.ports import JSON
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
-from iact.core.session.consent import question_digest
-from iact.core.session.events import RecordAppended
+from iact.core.views.consent import question_digest
+from iact.core.views.events import RecordAppended
 from iact.settings import load
 from iact.wiring import open_runtime
 from tests.acceptance.conftest import Stage

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Answer
 from tests.endpoint import Request

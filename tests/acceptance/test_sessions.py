@@ -11,7 +11,7 @@ from iact.sandbox import owner
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Product, acknowledged, until
 from tests.acceptance.test_scenes import shell
-from tests.core.session.test_kept_sessions import bytes_of, holding
+from tests.core.stored.test_kept_sessions import bytes_of, holding
 
 WORD = "quizzaltine"
 """A word that nothing else holds."""

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect, sync_playwright
 
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.origin import strange
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import until

@@ -10,8 +10,8 @@ import pytest
 from skills_ref.validator import validate
 
 from iact.core.errors import UsageError
-from iact.core.session.replay import replay
-from iact.core.session.skill import read_skill
+from iact.core.stored.replay import replay
+from iact.core.stored.skill import read_skill
 from tests.acceptance.conftest import Stage
 
 CARD: Final = """\

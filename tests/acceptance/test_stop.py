@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from iact.core.journal import read_journal
-from iact.core.session.events import OutputEvent
+from iact.core.views.events import OutputEvent
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import until
 from tests.acceptance.test_control import opened, play, shell, sleepers

@@ -22,8 +22,8 @@ from iact.core.journal import read_journal
 from iact.core.plan.verdict import STEPS_DONE, STEPS_DONE_IN_PLACES
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
-from iact.core.session.blobs import blob_reader
-from iact.core.session.text import looks_like_action
+from iact.core.stored.blobs import blob_reader
+from iact.core.views.text import looks_like_action
 from iact.faces.a2a.tasks import TaskWords
 from iact.faces.acp.conversation import ended as acp_ended
 from iact.faces.ag_ui.run import ended as ag_ui_ended

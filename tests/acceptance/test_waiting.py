@@ -10,7 +10,7 @@ import pytest
 from websockets.sync.client import ClientConnection
 
 from iact.core.records.dialogue import Generation, Reply, Turn
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Answer, acknowledged
 from tests.endpoint import HttpError

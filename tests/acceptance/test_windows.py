@@ -17,7 +17,7 @@ from iact.core.language.labels import HEADINGS, SUMMARIZE
 from iact.core.records.control import SetModels
 from iact.core.records.dialogue import Compress, Discard
 from iact.core.records.dialogue import Reply as SaidReply
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import NO_MODULES, Answer
 from tests.command import Command

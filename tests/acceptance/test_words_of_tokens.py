@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from iact.accounts.rights import Words
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.origin import strange
 from iact.core.tree.tree import Tree
 from tests.acceptance.members import with_people

@@ -19,7 +19,7 @@ from iact.accounts.users import Users
 from iact.core.errors import QuotaExceeded
 from iact.core.ports import AtOnce, Price, Spending
 from iact.core.records.dialogue import Reply
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 
 ADMIN = Actor("ada")

@@ -17,7 +17,7 @@ import httpx
 import pytest
 import sqlalchemy
 
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.acceptance.members import (
     PASSWORD,
     bearer,

@@ -15,7 +15,7 @@ from iact.cluster.placement import HostUnavailable, Moved, NoHost, StaticPlaceme
 from iact.cluster.search import HostSearch
 from iact.core.errors import IactError, StoreUnavailable, Superseded, UsageError
 from iact.core.ports import JSON
-from iact.core.session.index import SearchHit, TextHits
+from iact.core.stored.index import SearchHit, TextHits
 from tests.core.session.test_control import until
 from tests.objects import Objects
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from iact.core.errors import IactError
 from iact.core.journal import read_journal
 from iact.core.records.record import Record, blobs_of
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.examples import EXAMPLES, HERE, Example
 from tests.acceptance.conftest import Stage, stage
 from tests.acceptance.product import NO_MODULES, acknowledged

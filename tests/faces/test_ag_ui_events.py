@@ -15,7 +15,7 @@ from ag_ui.core import (
 )
 
 from iact.core.records.record import Record
-from iact.core.session.events import Delta, Event, RecordAppended
+from iact.core.views.events import Delta, Event, RecordAppended
 from iact.faces.ag_ui.events import EventFold
 from tests.faces.acp.test_updates import call, reply, turn
 

@@ -8,7 +8,7 @@ import pytest
 
 from iact.core import Session
 from iact.core.records.dialogue import Say
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.origin import strange
 from iact.faces.message import say
 from iact.faces.responses.begin import _earlier_and_new

@@ -29,11 +29,11 @@ from skills_ref.validator import ALLOWED_FIELDS, validate
 
 from iact.core.records.dialogue import Reply, Say
 from iact.core.records.record import Record
-from iact.core.session.blobs import blob_reader
-from iact.core.session.events import Delta
-from iact.core.session.journals import read_records
-from iact.core.session.skill import Skill, read_skill
-from iact.core.session.text import looks_like_action
+from iact.core.stored.blobs import blob_reader
+from iact.core.stored.journals import read_records
+from iact.core.stored.skill import Skill, read_skill
+from iact.core.views.events import Delta
+from iact.core.views.text import looks_like_action
 from iact.faces.a2a.tasks import TaskWords
 from iact.faces.acp.updates import Updates
 from iact.faces.inspect import sample

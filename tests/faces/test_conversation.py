@@ -13,9 +13,9 @@ from iact.core import Session
 from iact.core.errors import IactError, UsageError
 from iact.core.records.forms import FormAnswer
 from iact.core.records.record import Record
-from iact.core.session.consent import question_digest
-from iact.core.session.events import Delta, Event, RecordAppended
-from iact.core.session.questions import OpenQuestions
+from iact.core.views.consent import question_digest
+from iact.core.views.events import Delta, Event, RecordAppended
+from iact.core.views.questions import OpenQuestions
 from iact.faces.a2a.said import answer as from_agent
 from iact.faces.ag_ui import heard
 from iact.faces.asked_text import asked_text, is_answer

@@ -17,7 +17,7 @@ from iact.commands.inspect_log import write
 from iact.core.errors import UsageError
 from iact.core.journal import read_journal
 from iact.core.records.calls import ClearanceAnswer, Gate
-from iact.core.session.replay import context, replay
+from iact.core.stored.replay import context, replay
 from iact.settings import load
 from tests.acceptance.product import NO_MODULES, ROOT, Product
 from tests.endpoint import Endpoint

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from iact.core import Session
 from iact.core.records.record import Record
-from iact.core.session.events import Delta, Event, RecordAppended
+from iact.core.views.events import Delta, Event, RecordAppended
 from iact.faces.acp.updates import Updates
 from iact.faces.live_text import LiveText
 from tests.core.session.fakes import replies, runtime

@@ -31,8 +31,8 @@ from iact.core.records.hosts import HostAnswer
 from iact.core.records.record import Record
 from iact.core.session.hosts import kept_hosts
 from iact.core.session.live import Live
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
+from iact.core.views.questions import OpenQuestions
 from iact.faces.http.access import Access
 from iact.faces.mcp.ask import NewSessions
 from iact.faces.mcp.caller import OneCaller

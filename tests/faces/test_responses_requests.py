@@ -14,9 +14,9 @@ from iact.core.records.dialogue import Say
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
 from iact.core.session.forms import ANSWER
-from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views.questions import OpenQuestions
 from iact.faces.message import question_id
 from iact.faces.responses.begin import _meant
 from iact.faces.responses.given import ClientFields, kept

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from iact.core.clock import SystemClock
 from iact.core.ports import Memory
 from iact.core.records.record import Record
-from iact.core.session.clock import SystemClock
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.hippocampus import UserMemory, WordEmbedder, open_hippocampus
 from tests.core.session.fakes import FakeHost, TickingClock, World, replies, runtime
 from tests.core.session.test_clearance import clearances, question

@@ -17,11 +17,11 @@ from iact.core.gate.policy import OPEN
 from iact.core.journal.file import read_blob, read_journal
 from iact.core.models.roles import Models
 from iact.core.records.parts import Bounds
-from iact.core.session import adopt as adopting
-from iact.core.session.fork import new_session
-from iact.core.session.replay import replay
-from iact.core.session.timeline import Timeline
+from iact.core.stored import adopt as adopting
+from iact.core.stored.fork import new_session
+from iact.core.stored.replay import replay
 from iact.core.tree.memory_events import statements_in_journal
+from iact.core.views.timeline import Timeline
 from iact.sandbox.workspace.versions import GitVersions
 from iact.settings import Settings
 from iact.web.records import record_message

@@ -12,7 +12,7 @@ import pytest
 from iact.core.errors import IactError, JournalCorrupt, JournalError
 from iact.core.journal.file import FILE, read_journal
 from iact.core.ports import JSON
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.settings import Settings, load
 from tests.hostile.crafted import PLACES, Change, chain, changes, crafted, header_of
 from tests.hostile.looks import look, looks

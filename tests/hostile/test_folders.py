@@ -20,7 +20,7 @@ import pytest
 from iact.commands import journals, sessions, workspace
 from iact.core.errors import ForeignSession
 from iact.core.journal.file import FILE, read_journal
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.sandbox.workspace.versions import GitVersions
 from iact.settings import Settings, load
 from tests.command import iact

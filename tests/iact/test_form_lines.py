@@ -12,7 +12,7 @@ from iact.commands.form_lines import FormLines
 from iact.core.ports import JSON
 from iact.core.records.form_fields import form_fields
 from iact.core.records.forms import FormAsk
-from iact.core.session.question_text import form_words, schema_of
+from iact.core.views.question_text import form_words, schema_of
 from tests.rounds import rounds
 
 SCHEMA: dict[str, JSON] = {

@@ -91,7 +91,7 @@ def test_help_loads_nothing_of_what_commands_do() -> None:
     """Help, the version and each completion start the program: they may load its options, and no room's work."""
     script = (
         "import sys; from iact.cli import parse; parse(['run', '--help'])\n"
-        "heavy = {'pydantic', 'openai', 'chromadb', 'numpy', 'asyncio', 'iact.settings', 'iact.core.session', 'iact.sandbox', 'iact.web'}\n"
+        "heavy = {'pydantic', 'openai', 'chromadb', 'numpy', 'asyncio', 'iact.settings', 'iact.core.session', 'iact.core.stored', 'iact.core.views', 'iact.sandbox', 'iact.web'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, timeout=60)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.hosts import HostAsk
-from iact.core.session.question_text import host_words, words
+from iact.core.views.question_text import host_words, words
 from tests.rounds import rounds
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from iact.cli.program import BY_TASK, program
 from iact.commands.terminal_text import TerminalText
-from iact.core.session.events import Delta
+from iact.core.views.events import Delta
 
 CALLS = "Let me look.\n\n```shell.run\ndf -h\n```\n\nDone:\n\n```python\nprint(1)\n```\n"
 

@@ -15,7 +15,7 @@ from iact.core.journal.file import FILE, read_journal
 from iact.core.records.dialogue import Spawn
 from iact.core.records.kinds import FORMAT
 from iact.core.records.plans import Extend, Node, Plan, Wake
-from iact.core.session.replay import Replay, replay
+from iact.core.stored.replay import Replay, replay
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.core.session.plan_scenes import runtime as planning
 from tests.core.session.test_plan_control import JUDGING

@@ -174,7 +174,7 @@ def test_s3_no_room_that_is_trusted_can_unpack_anything(room: str) -> None:
     }
     may = {
         "core": {
-            "session/archive.py",  # a session that a person imports: as foreign as any; tests/core/session/test_kept_sessions.py
+            "stored/archive.py",  # a session that a person imports: as foreign as any; tests/core/stored/test_kept_sessions.py
         },
         "web": {"zip_stream.py"},  # only packs
         "iact": {

@@ -14,7 +14,7 @@ from docker.models.containers import Container
 
 from iact.core.errors import SandboxUnavailable
 from iact.core.modules.client import Completed, Invocation, ModuleClient
-from iact.core.session.source import source_of
+from iact.core.stored.source import source_of
 from iact.sandbox import DockerHost, leftovers
 from iact.sandbox.docker import keeper
 from tests.sandbox.calling import until
@@ -27,7 +27,7 @@ __all__ = ["brought"]
 _OWNER = """
 import asyncio, sys
 from pathlib import Path
-from iact.core.session.source import source_of
+from iact.core.stored.source import source_of
 from iact.sandbox import DockerHost
 from iact.sandbox.docker import isolation
 

@@ -16,7 +16,7 @@ from docker.errors import ImageNotFound
 from iact.core.errors import SandboxUnavailable, UsageError
 from iact.core.modules.client import Completed, Invocation, ModuleClient
 from iact.core.ports import ModuleSource
-from iact.core.session.source import source_of
+from iact.core.stored.source import source_of
 from iact.sandbox import BubblewrapHost, DockerHost
 from iact.sandbox.docker import image
 from tests.sandbox.foreign import FOREIGN

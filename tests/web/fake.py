@@ -20,25 +20,25 @@ from iact.core.records.control import InjectMode, MemorySwitch
 from iact.core.records.kinds import BY_NAME
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.consent import change_digest
-from iact.core.session.deletion import DeletionOutcome
 from iact.core.session.distilling import DistilOutcome
 from iact.core.session.effects import SeenChanges, SettledChanges
-from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended, TreeChanged
-from iact.core.session.figures import Figures, Workload
 from iact.core.session.hosts import HostRow
-from iact.core.session.index import SearchHit
-from iact.core.session.known_modules import KnownModule
 from iact.core.session.models import Tried
-from iact.core.session.review import PendingRow, rows
-from iact.core.session.status import SessionState, SessionStatus
 from iact.core.session.status_watch import StatusWatcher
-from iact.core.session.store import SessionStore
-from iact.core.session.templates import OfferedValue, Template, read_template
-from iact.core.session.view import NodeView, View
+from iact.core.stored.deletion import DeletionOutcome
+from iact.core.stored.index import SearchHit
+from iact.core.stored.store import SessionStore
+from iact.core.stored.templates import OfferedValue, Template, read_template
 from iact.core.tree.agent import AgentState
 from iact.core.tree.live_folder import PendingChange
 from iact.core.tree.tree import Tree
+from iact.core.views.consent import change_digest
+from iact.core.views.events import Delta, Event, OutputEvent, RecordAppended, TreeChanged
+from iact.core.views.figures import Figures, Workload
+from iact.core.views.known_modules import KnownModule
+from iact.core.views.review import PendingRow, rows
+from iact.core.views.status import SessionState, SessionStatus
+from iact.core.views.view import NodeView, View
 from iact.examples import EXAMPLES
 from iact.models.board import Board
 from iact.models.presets import PRESETS

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from iact.accounts.people import SharedSession
 from iact.accounts.rights import LinkView, Principal, Role
+from iact.core.clock import SystemClock
 from iact.core.ports import (
     ChatMessage,
     ModelEvent,
@@ -18,7 +19,6 @@ from iact.core.ports import (
     Usage,
     UsageReport,
 )
-from iact.core.session.clock import SystemClock
 from iact.core.session.runtime import Runtime
 from iact.web.ports import Entrance, People, Tenant
 from iact.web.safety import Asked

@@ -7,7 +7,7 @@ from typing import Final
 
 from playwright.async_api import Page
 
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 
 SHOWS: Final = """async ([at, agents, newest]) => {
     const slider = document.querySelector("[data-role=replay-slider]");

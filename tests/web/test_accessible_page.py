@@ -14,7 +14,7 @@ from playwright.async_api import Page, expect
 from playwright.sync_api import Page as SyncPage
 
 from iact.core.ports import CatalogueEntry
-from iact.core.session.known_modules import KnownModule
+from iact.core.views.known_modules import KnownModule
 from tests.core.session.fakes import replies, runtime
 from tests.rounds import short
 from tests.web.browser import browsing

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from iact.accounts.accounts import open_accounts
 from iact.accounts.rights import Principal
+from iact.core.clock import SystemClock
 from iact.core.ports import CatalogueEntry
-from iact.core.session.clock import SystemClock
-from iact.core.session.known_modules import KnownModule
+from iact.core.views.known_modules import KnownModule
 from iact.register import AccountRegister
 from iact.web.ports import Tenant
 from iact.web.server import WebServer

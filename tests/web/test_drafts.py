@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.async_api import Page, expect
 
-from iact.core.session.events import Delta
-from iact.core.session.store import SessionStore
-from iact.core.session.text import looks_like_action
+from iact.core.stored.store import SessionStore
+from iact.core.views.events import Delta
+from iact.core.views.text import looks_like_action
 from iact.web.draft import finished, formatted
 from iact.web.render import reply_with_actions
 from iact.web.render_pool import RenderPool

@@ -8,7 +8,7 @@ from pathlib import Path
 from iact.core.errors import ForeignSession
 from iact.core.journal import read_journal
 from iact.core.journal.seal import KEY
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.examples import EXAMPLES
 from iact.web.server import WebServer
 from tests.core.session.fakes import ScriptedModel, replies, runtime

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from iact.core.ports import CatalogueEntry
-from iact.core.session.known_modules import KnownModule
+from iact.core.views.known_modules import KnownModule
 from tests.core.session.fakes import WEB
 from tests.web.fake import FakeSession
 from tests.web.scene import busy_session

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from iact.core.session.replay import SeenContext, SeenMessage
-from iact.core.session.view import Variable
+from iact.core.stored.replay import SeenContext, SeenMessage
+from iact.core.views.view import Variable
 from iact.web.inspection import content_fields, context_fields, table_fields
 from iact.web.wire.answers import SeenMessage as SeenMessageFields
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from iact.core.session.store import SessionStore
+from iact.core.stored.store import SessionStore
 from iact.web.server import WebServer
 from tests.core.session.memories import WISH, FakeMemory
 from tests.web.dialling import dial, send, until

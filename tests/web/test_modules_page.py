@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.async_api import expect
 
 from iact.core.ports import CatalogueEntry
-from iact.core.session.known_modules import KnownModule
+from iact.core.views.known_modules import KnownModule
 from tests.core.session.fakes import MANIFEST
 from tests.web.browser import browsing
 from tests.web.fake import FakeAround, FakeRuntime

@@ -11,11 +11,11 @@ import pytest
 from playwright.async_api import expect
 
 import iact.core.session.runtime as runtime_module
-import iact.core.session.store as store_module
+import iact.core.stored.store as store_module
 from iact.core.journal.ends import sealed_end
 from iact.core.journal.file import read_journal
 from iact.core.journal.seal import open_sealer
-from iact.core.session.store import SessionStore
+from iact.core.stored.store import SessionStore
 from iact.web.server import WebServer
 from tests.core.session.fakes import Asked, runtime
 from tests.web.browser import browsing

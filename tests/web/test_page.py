@@ -17,7 +17,7 @@ from playwright.async_api import expect
 
 from iact.core.errors import JournalUnwritable, UsageError
 from iact.core.ports import JSON
-from iact.core.session.events import NoticeEvent
+from iact.core.views.events import NoticeEvent
 from iact.web.server import WebServer
 from tests.rounds import short
 from tests.web.browser import SHARED, Browsing, browsing

@@ -15,10 +15,10 @@ from websockets.asyncio.client import ClientConnection
 
 from iact.core.journal import read_journal
 from iact.core.ports import ChatMessage
-from iact.core.session.replay import context, replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.core.session.timeline import Timeline
+from iact.core.stored.replay import context, replay
+from iact.core.views.timeline import Timeline
 from iact.web.server import WebServer
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.web.dialling import Message, dial, numbers, run, send, until

@@ -23,8 +23,8 @@ from iact.core.plan.state import NodeRecord
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
 from iact.core.records.ways import PLAN_WAYS
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from iact.web.server import WebServer
 from tests.core.session.fakes import Asked, ScriptedModel, World
 from tests.core.session.plan_scenes import heard, runtime

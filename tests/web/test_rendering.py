@@ -23,7 +23,7 @@ from markdown_it.renderer import RendererHTML
 from benchmarks.rendering.pathological import PATTERNS, pathological
 from iact.core.ports import JSON
 from iact.core.records.record import Record
-from iact.core.session.text import looks_like_action
+from iact.core.views.text import looks_like_action
 from iact.web import parser, render
 from iact.web.records import content_fields, record_message
 from iact.web.render import UNFORMATTED, markdown

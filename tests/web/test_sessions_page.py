@@ -15,7 +15,7 @@ from playwright.async_api import Locator, Page, expect
 
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.core.session.status import SessionStatus
+from iact.core.views.status import SessionStatus
 from tests.core.session.fakes import Asked, TickingClock, runtime
 from tests.web.browser import SHARED, Browsing, browsing
 from tests.web.fake import FakeAround, FakeRuntime, FakeSession, node

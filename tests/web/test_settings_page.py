@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 
 from iact.choices import Choices
 from iact.core.records.control import SetModels
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.models.added import AddedEndpoint, AddedFile, AddedModels
 from iact.sandbox.secrets import Secrets
 from iact.settings import load

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import ScriptedModel, World
 from tests.core.session.plan_scenes import runtime, until
 from tests.web.browser import SHARED, browsing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from iact.core.session.store import SessionStore
+from iact.core.stored.store import SessionStore
 from iact.web.stored_session import StoredSessions
 from tests.web.fake import FakeRuntime
 from tests.web.long import long_journal

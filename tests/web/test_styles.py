@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from iact.core.records.calls import ResultStatus
-from iact.core.session.view import NodeState
+from iact.core.views.view import NodeState
 
 STATIC: Final = Path(__file__).parents[2] / "web" / "static"
 SHEETS: Final = sorted((STATIC / "css").glob("*.css"))

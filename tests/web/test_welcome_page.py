@@ -10,8 +10,8 @@ from typing import Literal
 import pytest
 from playwright.async_api import expect
 
-from iact.core.session.journals import read_records
-from iact.core.session.waterfall import waterfall
+from iact.core.stored.journals import read_records
+from iact.core.views.waterfall import waterfall
 from iact.examples import EXAMPLES
 from iact.web.ports import Recorded
 from tests.web.browser import browsing

@@ -13,7 +13,7 @@ from zipfile import ZipFile
 import pytest
 from playwright.async_api import expect
 
-from iact.core.session.fork import STORE
+from iact.core.stored.fork import STORE
 from iact.sandbox.workspace.versions import GitVersions
 from tests.web.browser import SHARED, browsing
 from tests.web.test_accessible_page import check

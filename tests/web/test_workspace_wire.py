@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 from zipfile import ZipFile
 
-from iact.core.session.fork import STORE
-from iact.core.session.store import SessionStore
+from iact.core.stored.fork import STORE
+from iact.core.stored.store import SessionStore
 from iact.sandbox.workspace.versions import GitVersions
 from iact.web.server import WebServer
 from tests.web.dialling import Message, cookie, dial, get, http, run, send, until

@@ -13,9 +13,9 @@ from iact.accounts import rights
 from iact.core.ports import JSON, ChangeKind, FileType, Medium, MemoryDetails, MemoryRow
 from iact.core.records.ways import Way
 from iact.core.session.hosts import HostRow
-from iact.core.session.known_modules import ModuleDescription, ModuleRow
-from iact.core.session.review import PendingRow
-from iact.core.session.status import SessionState
+from iact.core.views.known_modules import ModuleDescription, ModuleRow
+from iact.core.views.review import PendingRow
+from iact.core.views.status import SessionState
 
 
 class TypeScript:

@@ -7,9 +7,9 @@ from typing import Literal, NotRequired, TypeAlias
 from typing_extensions import TypedDict
 
 from iact.accounts.rights import Role
-from iact.core.session.events import ActivityState
-from iact.core.session.status import SessionState
-from iact.core.session.view import NodeState
+from iact.core.views.events import ActivityState
+from iact.core.views.status import SessionState
+from iact.core.views.view import NodeState
 from iact.web.wire.answers import Html, Record, SessionRow
 
 

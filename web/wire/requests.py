@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from iact.core.ports import Medium
 from iact.core.records.control import InjectMode
 from iact.core.records.ways import PlanWay, Way
-from iact.core.session.text_search import Whose
+from iact.core.stored.text_search import Whose
 from iact.web.ports import RoleChoice, RoleTerms
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]

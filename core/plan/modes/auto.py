@@ -2,7 +2,7 @@
 
 KAIJU and PTR both leave this to future work. A few features describe a request; a model names them in answer to one
 question, in whatever language the request is. A table leads from the features to a way of working; it costs nothing and
-can be read. What came of it is counted (`core.session.experience`): a row whose way failed more often than not in this user's
+can be read. What came of it is counted (`core.stored.experience`): a row whose way failed more often than not in this user's
 sessions leads to the dialogue, until it is tried again. PTR's own counter-example decides its order. If what one step finds decides what the next has to look for
 (a question over several hops), a profile written in advance must guess, so such requests go to a dialogue, which sees
 each result before it continues. If no model can assess the request, only what the text shows without being understood

@@ -46,7 +46,7 @@ from iact.core.ports import (
 from iact.core.records.parts import Bounds
 from iact.core.session.monitor import Authorities
 from iact.core.session.runtime import Runtime
-from iact.core.session.shared_list import SharedList
+from iact.core.stored.shared_list import SharedList
 from tests.prefix import Conversation
 from tests.sealing import give_key
 

@@ -18,16 +18,16 @@ from iact.core.modules.manifest import Manifest
 from iact.core.modules.outcome import StateChange
 from iact.core.ports import CatalogueEntry, Memory, ModuleHost, Report
 from iact.core.records.calls import ClearanceAsk, Result
-from iact.core.session.events import Delta
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.views.events import Delta
 from iact.sandbox.workspace.versions import GitVersions
-from tests.core.session import test_adopt
 from tests.core.session.fakes import Asked, FakeHost, Script, ScriptedModel, TickingClock, replies, runtime
 from tests.core.session.memories import POISON, WISH, FakeMemory
 from tests.core.session.test_control import until
 from tests.core.session.test_distilling import is_asked_to_distil
 from tests.core.session.test_offers import MACHINE, House
+from tests.core.stored import test_adopt
 from tests.sealing import give_key, seal
 
 POLICY = '[scope.default]\nfunctions = ["*"]\nclearance = ["house.leave"]'

@@ -24,9 +24,9 @@ from iact.core.ports import (
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import FakeHost, FakeModules, Script, ScriptedModel, World
 
 Answers = Mapping[str, Sequence[str] | str | ModelError]

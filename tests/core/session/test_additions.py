@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from iact.core.gate.additions import KINDS
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from tests.core.gate.acting_scenes import SAMPLES
 from tests.core.session.fakes import Asked, Script, ScriptedModel
 from tests.core.session.live_fakes import Overlays, live_runtime

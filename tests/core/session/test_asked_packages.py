@@ -11,8 +11,8 @@ import pytest
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import replies, runtime
 from tests.core.session.test_clearance import clearances, question
 from tests.core.session.test_module_loader import GrowingHost

@@ -13,8 +13,8 @@ from iact.core.errors import UsageError
 from iact.core.journal import read_journal
 from iact.core.ports import JSON
 from iact.core.records.record import Record
-from iact.core.session.questions import OpenQuestions
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
+from iact.core.views.questions import OpenQuestions
 from tests.core.session.fakes import World, replies, runtime
 from tests.core.session.test_clearance import ASKS, clearances
 from tests.core.session.test_control import until

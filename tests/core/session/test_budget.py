@@ -13,7 +13,7 @@ from iact.core.context.prompt import STANDARD
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session import generation
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree import budget
 from iact.core.tree.account import Account
 from iact.core.tree.agent import Agent

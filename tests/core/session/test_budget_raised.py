@@ -10,7 +10,7 @@ import pytest
 from iact.core.errors import UsageError
 from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Bounds
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 from tests.core.session.test_control import until
 

@@ -13,8 +13,8 @@ from ext_modules.sdk import server as serving
 from iact.core.journal import read_journal
 from iact.core.models.roles import Models
 from iact.core.ports import CatalogueEntry, ModuleInstance, Permit, Report, Right
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import FakeHost, ScriptedModel, TickingClock, replies
 
 

@@ -18,10 +18,10 @@ from iact.core.ports import JSON, ModuleHost, Report
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.session.monitor import Authorities
-from iact.core.session.question_text import told
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
+from iact.core.views.question_text import told
 from tests.core.session.fakes import (
     FakeModules,
     Script,

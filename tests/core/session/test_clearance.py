@@ -15,7 +15,7 @@ from iact.core.gate.gate import Answer
 from iact.core.journal import read_journal
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import FakeHost, ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import until
 from tests.core.session.test_verify import mismatch, rewrite

@@ -14,7 +14,7 @@ from iact.core.ports import CatalogueEntry, ChatMessage, ModelEvent, TextDelta
 from iact.core.records.dialogue import Compress, Discard, Reply, Turn
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
-from iact.core.session.replay import Replay, replay
+from iact.core.stored.replay import Replay, replay
 from tests.core.session.fakes import MANIFEST, Asked, FakeHost, ScriptedModel, replies, runtime
 
 SUMMARY = "\n".join(f"{heading}: what there is to say" for heading in HEADINGS)

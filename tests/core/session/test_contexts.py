@@ -15,7 +15,7 @@ from iact.core.context.prompt import STANDARD
 from iact.core.context.tokens import estimate
 from iact.core.ports import ChatMessage
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 from tests.core.session.test_control import until
 

@@ -10,9 +10,9 @@ import pytest
 
 from iact.core.errors import UsageError
 from iact.core.records.record import Record
-from iact.core.session.events import Delta
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
+from iact.core.views.events import Delta
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
 
 DEEP = {

@@ -12,7 +12,7 @@ from iact.core.records.calls import Select
 from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.plan_scenes import until
 

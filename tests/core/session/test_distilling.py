@@ -13,7 +13,7 @@ from iact.core.errors import ModelUnreachable, UsageError
 from iact.core.journal.file import read_journal
 from iact.core.ports import NewStatement, StaticPrompt
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.memory_events import statements_in_journal
 from iact.core.tree.statements import Clause, statements_in
 from tests.core.session.fakes import Asked, FakeHost, Script, ScriptedModel, replies, runtime

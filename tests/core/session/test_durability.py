@@ -14,10 +14,10 @@ from iact.commands.questions import TerminalQuestions
 from iact.commands.run import show_progress
 from iact.core.errors import JournalUnwritable
 from iact.core.journal.file import read_journal
-from iact.core.session.events import NoticeEvent
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
 from iact.core.session.watch import Watcher
+from iact.core.stored.replay import replay
+from iact.core.views.events import NoticeEvent
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import until
 

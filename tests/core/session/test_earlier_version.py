@@ -12,7 +12,7 @@ import pytest
 from iact.core import Session
 from iact.core.modules.registry import Loaded
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.earlier_version import replaced
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import World, replies, runtime

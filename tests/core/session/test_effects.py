@@ -14,8 +14,8 @@ from iact.core.journal import read_journal
 from iact.core.ports import JSON, FileChange, FileState
 from iact.core.records.record import Record
 from iact.core.session.effects import choose
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from iact.core.tree.apply import read_tree
 from iact.core.tree.live_folder import PendingChange
 from tests.core.session.fakes import Asked, Script, World

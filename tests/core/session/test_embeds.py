@@ -15,8 +15,8 @@ from iact.core.language.variables import Value
 from iact.core.models.openai import ModelEndpoint, OpenAIModel
 from iact.core.models.roles import Models
 from iact.core.ports import JSON, Medium, ModelProfile
-from iact.core.session.replay import context, replay
 from iact.core.session.runtime import Runtime
+from iact.core.stored.replay import context, replay
 from tests.core.session.fakes import FakeHost, FakeModules, TickingClock, World
 from tests.endpoint import Endpoint, Request
 

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from iact.core.journal import read_journal
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree import apply_file_owners
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies
 from tests.core.session.kept_files import KeptFiles

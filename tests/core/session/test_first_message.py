@@ -11,8 +11,8 @@ from iact.core.context.first_message import ESSENTIAL, RARE, READS_ONLY, identit
 from iact.core.context.tokens import estimate
 from iact.core.gate.policy_file import Policies
 from iact.core.models.roles import Models
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import (
     MAIL,
     MANIFEST,

@@ -17,8 +17,8 @@ from iact.core.records.form_fields import form_fields
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.questions import OpenQuestions, undecided_since
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
+from iact.core.views.questions import OpenQuestions, undecided_since
 from tests.core.session.fakes import World, replies, runtime
 from tests.core.session.test_control import until
 

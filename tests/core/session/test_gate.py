@@ -16,7 +16,7 @@ from iact.core.modules.approval import Approvals
 from iact.core.ports import ChatMessage
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import Asked, FakeHost, ScriptedModel, TickingClock, World, replies, runtime
 from tests.core.session.test_clearance import clearances, question
 from tests.rounds import rounds

@@ -14,7 +14,7 @@ from iact.core.language.variables import Table
 from iact.core.records.codec import encode_part
 from iact.core.records.parts import Seen, SeenFile, SeenFiles
 from iact.core.session.grounding import _difference, _walked
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import Asked, runtime
 
 

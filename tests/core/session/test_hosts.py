@@ -14,8 +14,8 @@ from iact.core.journal import read_journal
 from iact.core.records.record import Record
 from iact.core.session.hosts import keep_hosts, kept_hosts
 from iact.core.session.monitor import Authorities
-from iact.core.session.questions import undecided_since
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
+from iact.core.views.questions import undecided_since
 from tests.core.session.fakes import FakeHost, World, replies, runtime
 from tests.core.session.test_control import until
 

@@ -17,7 +17,7 @@ from iact.core.language.labels import too_many_actions
 from iact.core.language.scanner import scan
 from iact.core.records.record import Record
 from iact.core.session import generation
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree import replies as fold
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
 

@@ -26,7 +26,7 @@ from iact.core.plan.forms import MAX_STEPS, read_form
 from iact.core.plan.model import PlanError
 from iact.core.ports import ChatMessage, ModelEvent, TextDelta
 from iact.core.session import live, long_texts
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import Script, ScriptedModel, runtime
 
 _NOTHING_LONG: Final = frozenset(

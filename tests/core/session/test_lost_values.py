@@ -12,9 +12,9 @@ from iact.core.errors import IactError, JournalCorrupt, JournalError, UsageError
 from iact.core.journal import read_journal
 from iact.core.ports import ModelProfile
 from iact.core.records.session import Migrate, Notice
-from iact.core.session.journals import check_integrity
-from iact.core.session.replay import context, replay, view_of
-from iact.core.session.timeline import Timeline
+from iact.core.stored.journals import check_integrity
+from iact.core.stored.replay import context, replay, view_of
+from iact.core.views.timeline import Timeline
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 
 LONG = "a line of many words\n" * 1500

@@ -13,8 +13,8 @@ from iact.core.journal.file import read_journal
 from iact.core.ports import Recollection, StandingQuestion
 from iact.core.records.record import Record
 from iact.core.session.person import acting
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
+from iact.core.stored.replay import replay
 from iact.core.tree.memory_events import statements_in_journal
 from tests.core.session.fakes import Asked, Script, runtime
 from tests.core.session.memories import POISON, WISH, FakeMemory

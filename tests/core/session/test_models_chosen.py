@@ -12,8 +12,8 @@ from iact.core.ports import StaticPrompt
 from iact.core.records.control import SetModels
 from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 
 SCRIPT = replies({"/": ["One.", "Two.", "Three.", "Four."]})

@@ -17,8 +17,8 @@ from iact.core.modules.manifest import Manifest
 from iact.core.modules.registry import UNAPPROVED
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import MANIFEST, FakeHost, ScriptedModel, World, replies, runtime
 from tests.core.session.test_contexts import is_prefix
 

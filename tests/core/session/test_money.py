@@ -10,7 +10,7 @@ from iact.core.errors import UsageError
 from iact.core.ports import Price
 from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Bounds
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 
 PRICE = Price(10.0, 1.0, 100.0)

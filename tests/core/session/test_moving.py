@@ -11,9 +11,9 @@ import pytest
 from iact.core.errors import Superseded
 from iact.core.journal.file import FILE, read_journal
 from iact.core.journal.stores import SharedJournals
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import TickingClock, World, replies, runtime
 from tests.core.session.test_control import until
 from tests.objects import Objects

@@ -11,8 +11,8 @@ import pytest
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.questions import Undecided, undecided_since
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
+from iact.core.views.questions import Undecided, undecided_since
 from tests.core.session.fakes import TickingClock, World, replies, runtime
 from tests.core.session.test_clearance import clearances
 from tests.core.session.test_verify import mismatch, rewrite

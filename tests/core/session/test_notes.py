@@ -12,9 +12,9 @@ import pytest
 from iact.core.models.roles import Models
 from iact.core.modules.manifest import Manifest
 from iact.core.ports import ChatMessage
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import (
     Asked,
     FakeModules,

@@ -17,8 +17,8 @@ from iact.core.modules.manifest import Manifest
 from iact.core.modules.outcome import StateChange
 from iact.core.ports import CatalogueEntry, ModuleHost, Report
 from iact.core.records.session import Close
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
 
 _FUNCTION = {

@@ -12,7 +12,7 @@ from iact.core.language.scanner import scan as whole
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session import generation
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree import apply_turn, contexts
 from iact.core.tree.prepared_context import Composed
 from tests.core.session.fakes import Asked, runtime

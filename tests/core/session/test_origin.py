@@ -16,7 +16,7 @@ from iact.core.modules.approval import Approvals
 from iact.core.records.calls import Call
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import Replay, replay
+from iact.core.stored.replay import Replay, replay
 from iact.core.tree import apply_shared_state, origin
 from iact.core.tree.agent import Pending
 from iact.core.tree.decision import texts

@@ -13,8 +13,8 @@ from iact.core.gate.clearance import ClearanceRequest
 from iact.core.gate.gate import Answer
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import until
 

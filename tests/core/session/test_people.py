@@ -11,8 +11,8 @@ from iact.core.errors import UsageError, WorkspaceError
 from iact.core.models.roles import Models
 from iact.core.modules.invoker import Modules
 from iact.core.ports import ModuleHost
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
+from iact.core.stored.replay import replay
 from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import FakeHost, ScriptedModel, TickingClock, World, replies, runtime
 from tests.core.session.test_unkept import Host, Writer

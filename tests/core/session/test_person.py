@@ -7,7 +7,7 @@ from pathlib import Path
 from iact.core.records.person import PersonContent
 from iact.core.records.record import Record
 from iact.core.session.person import acting
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.test_clearance import ASKS, question
 from tests.core.session.test_control import DEEP, Scene

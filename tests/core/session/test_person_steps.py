@@ -11,10 +11,10 @@ import pytest
 from iact.core.records.form_values import FormField
 from iact.core.records.forms import FormAsk
 from iact.core.session.monitor import Authorities
-from iact.core.session.question_text import schema_of
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from iact.core.tree.plan_run import PlanRun
+from iact.core.views.question_text import schema_of
 from tests.core.session.fakes import World, replies
 from tests.core.session.plan_scenes import changes, heard, plan, runtime, until
 

@@ -16,7 +16,7 @@ from iact.core.plan.model import Contract
 from iact.core.plan.protocol import StepSuccess
 from iact.core.ports import JSON
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.plan_answer_reasons import told_reason
 from iact.core.tree.plan_report import results_in
 from tests.core.session.fakes import replies

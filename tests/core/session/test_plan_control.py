@@ -15,8 +15,8 @@ from iact.core.plan.protocol import Outcome
 from iact.core.records.parts import SeenFiles
 from iact.core.records.record import Record
 from iact.core.session.grounding import Grounding
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from iact.core.tree.agent import Agent
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import World, replies

@@ -12,8 +12,8 @@ from iact.core.errors import UsageError
 from iact.core.plan.state import NodeRecord
 from iact.core.records.parts import Bounds, PlanBounds
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from iact.core.tree.plan_run import PlanRun
 from tests.core.session.fakes import World, replies
 from tests.core.session.plan_scenes import AGENTS, ask, changes, heard, plan, researcher, runtime, until

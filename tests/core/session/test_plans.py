@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from iact.core.tree.plan_report import plan_json
 from tests.core.session.fakes import World, replies
 from tests.core.session.plan_scenes import TWO, WRITTEN, ask, changes, heard, plan, researcher, runtime, until

@@ -17,10 +17,10 @@ from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.ports import ModuleHost, Report, Taken, Versions
 from iact.core.records.plans import TakeOver
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.core.session.workspace import find_version, versions_of
+from iact.core.stored.replay import replay
+from iact.core.stored.workspace import find_version, versions_of
 from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import FakeHost, FakeModules, World, replies
 from tests.core.session.plan_scenes import Answers, Thinker, changes, plan, until

@@ -29,9 +29,9 @@ from iact.core.errors import IactError
 from iact.core.journal.file import read_journal
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import Asked, ScriptedModel, World, runtime
 from tests.rounds import rounds

@@ -22,9 +22,9 @@ from iact.core.modules.outcome import Completed, Outcome, Raised, StateChange
 from iact.core.ports import CatalogueEntry, ModuleHost, Report
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import Replay, replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.core.stored.replay import Replay, replay
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
 from tests.core.session.test_clearance import clearances

@@ -21,7 +21,7 @@ from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.records.session import Open
 from iact.core.session.generation import RunningReply
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.apply import read_tree
 from tests.core.language.documents import documents
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iact.core.context.tokens import estimate
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 

@@ -21,8 +21,8 @@ from iact.core.ports import KeptFile, ModelProfile, ModuleHost, PathStep, Report
 from iact.core.records.record import Record
 from iact.core.records.session import Fork
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import Replay, replay
 from iact.core.session.runtime import Runtime
+from iact.core.stored.replay import Replay, replay
 from iact.core.tree.apply_session import create, fork
 from iact.core.tree.contexts import labels_shown
 from iact.core.tree.mail import Incoming

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from iact.core.ports import AtOnce
 from iact.core.records.dialogue import Reply
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 
 

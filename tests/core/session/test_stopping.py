@@ -11,9 +11,9 @@ import pytest
 from iact.core.errors import ModelError, UsageError
 from iact.core.ports import ChatMessage, ModelEvent, StreamEnd
 from iact.core.records.record import Record
-from iact.core.session.events import Delta
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
+from iact.core.views.events import Delta
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import DEEP, Scene, Writing, until
 

@@ -34,11 +34,11 @@ from iact.core.records.record import Record
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.function_calls import FunctionCalls
 from iact.core.session.plan_runner import PlanRunner
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.scheduler import Ending
 from iact.core.session.session import Session
 from iact.core.session.steps import StepExecutor
+from iact.core.stored.replay import replay
 from iact.core.tree.agent import Agent, Step
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import Asked, FakeHost, FakeModules, World

@@ -18,10 +18,10 @@ from iact.core.modules.client import Completed, OnArtifact, Outcome
 from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
 from iact.core.ports import CatalogueEntry, ModuleHost, Report
-from iact.core.session.fork import fork, new_session
-from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
-from iact.core.session.workspace import find_version
+from iact.core.stored.fork import fork, new_session
+from iact.core.stored.replay import replay
+from iact.core.stored.workspace import find_version
 from iact.sandbox.workspace import versions
 from iact.sandbox.workspace.versions import GitVersions
 from tests.core.session.fakes import (

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from iact.core.errors import UsageError, WorkspaceError
-from iact.core.session.events import Delta
-from iact.core.session.replay import replay
 from iact.core.session.session import LONGEST_SAID
 from iact.core.session.uploaded_files import choose_path, put
+from iact.core.stored.replay import replay
 from iact.core.tree.uploads import LARGEST, file_name, variable_name
+from iact.core.views.events import Delta
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 from tests.core.session.memories import FakeMemory
 

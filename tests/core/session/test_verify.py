@@ -16,7 +16,7 @@ from iact.core.journal.record import encode
 from iact.core.language import labels, scanner
 from iact.core.ports import JSON
 from iact.core.records.record import GENESIS, Record
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree import roles
 from tests.core.session.fakes import replies, runtime
 from tests.records import with_fields

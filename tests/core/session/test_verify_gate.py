@@ -23,7 +23,7 @@ from iact.core.journal.file import read_blob
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.core.tree.apply import apply, read_tree
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, World, replies, runtime

@@ -15,8 +15,8 @@ from iact.core.ports import JSON
 from iact.core.records.dialogue import Choose, Reply, Say, Spawn
 from iact.core.records.plans import ProfileRisk, ProfileTrust
 from iact.core.records.record import Record
-from iact.core.session.replay import replay
 from iact.core.session.session import Session
+from iact.core.stored.replay import replay
 from iact.core.tree.plan_report import plan_json
 from tests.core.session.fakes import Script, World, replies
 from tests.core.session.plan_scenes import WRITTEN, Answers, changes, heard, runtime, until

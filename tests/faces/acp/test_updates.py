@@ -15,9 +15,9 @@ from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.parts import Seen, Tokens
 from iact.core.records.plans import Node, Plan
 from iact.core.records.record import Record
-from iact.core.session.events import Delta, OutputEvent
 from iact.core.session.forms import ANSWER
-from iact.core.session.listing import short_title
+from iact.core.stored.listing import short_title
+from iact.core.views.events import Delta, OutputEvent
 from iact.faces.acp import questions
 from iact.faces.acp.updates import Updates, kind_of
 from iact.faces.asked_text import needs_words

@@ -14,7 +14,7 @@ from iact.core.errors import UsageError
 from iact.core.models.caller import ask_on_behalf_of, trace_of_caller
 from iact.core.ports import ChatMessage, ModelEvent
 from iact.core.records.dialogue import Say
-from iact.core.session.replay import replay
+from iact.core.stored.replay import replay
 from iact.faces.otel.span import trace_id
 from iact.faces.otel.spans import spans
 from iact.faces.trace import traceparent_of

@@ -16,7 +16,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as re
 from opentelemetry.semconv.attributes import error_attributes
 
 from iact.core.records.record import Record
-from iact.core.session.journals import read_records
+from iact.core.stored.journals import read_records
 from iact.faces.otel.span import Span
 from iact.faces.otel.spans import spans
 from tests.core.session.fakes import Asked

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from iact.core.journal import read_journal
 from iact.core.records.kinds import FORMAT
-from iact.core.session.journals import read_records
+from iact.core.stored.journals import read_records
 from iact.faces.otel.span import Span, span_id, trace_id
 from iact.faces.otel.spans import SpanFold, spans
 from tests.core.session.fakes import World, replies, runtime
-from tests.core.session.test_fork import FULL, go_on, take
 from tests.core.session.test_random import Story, live
+from tests.core.stored.test_fork import FULL, go_on, take
 from tests.faces.otel.laws import check, check_tree
 from tests.rounds import rounds
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from iact.core.clock import SystemClock
 from iact.core.errors import ModelUnreachable
-from iact.core.session.clock import SystemClock
 from iact.models import download
 from iact.models.board import Board, BoardState
 from iact.models.download import FetchProgress, Tell

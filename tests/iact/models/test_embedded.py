@@ -13,11 +13,11 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from iact.core.clock import SystemClock
 from iact.core.errors import ModelUnreachable
 from iact.core.language import labels
 from iact.core.models.structured import structured
 from iact.core.ports import ChatMessage
-from iact.core.session.clock import SystemClock
 from iact.models.embedded import EmbeddedModel
 from iact.models.prompt import STATIC
 from iact.models.weights import select

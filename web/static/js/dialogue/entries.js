@@ -16,7 +16,7 @@ const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "a
 
 /** Why a person ended a text that is shown as far as it got. */
 const BROKEN_OFF = new Set(["cancel", "pause", "interrupt"]);
-/** The whole reply of an agent that a person stopped (core/session/ending.py). */
+/** The whole reply of an agent that a person stopped (core/views/ending.py). */
 const STOPPED = /^The user cancelled this work\.$/;
 
 /** The heading of a message to an agent, by when it is read. @type {Record<string, string>} */

@@ -520,7 +520,7 @@ export interface Pending {
   list: Array<PendingRow>;
 }
 
-/** A pending change, as people and programs are shown it: what `was` in the directory, and what would be `now`. `digest`: of all of this, which a yes to it sends back (`core.session.consent`). `conflict`: the path was also changed in the directory in the meantime. `impact`, `why`: how much the change does. `held`, `reason`: what it waits for. `n`: the record that reported its present form. `calls`, `agents`, `labels`: where it comes from. `from`, `to`: the other path of a file that seems to have been moved. `noise`: what tools keep beside the work, which is shown folded (`core.session.review_noise`). */
+/** A pending change, as people and programs are shown it: what `was` in the directory, and what would be `now`. `digest`: of all of this, which a yes to it sends back (`core.views.consent`). `conflict`: the path was also changed in the directory in the meantime. `impact`, `why`: how much the change does. `held`, `reason`: what it waits for. `n`: the record that reported its present form. `calls`, `agents`, `labels`: where it comes from. `from`, `to`: the other path of a file that seems to have been moved. `noise`: what tools keep beside the work, which is shown folded (`core.views.review_noise`). */
 export interface PendingRow {
   from?: string;
   to?: string;

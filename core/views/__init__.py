@@ -1,0 +1,1 @@
+"""What people are shown of a session: made from its tree or its records, never changing either."""
