@@ -1,7 +1,7 @@
 """What each client message does: a table from its type to a checked model and an action.
 
-A new message is a new row, which names the right that it requires. Actions see a `Client` only as a protocol with the
-few methods that they use.
+A new message is a new row, which names the right that it requires. The action of a message to a session receives that
+session; other actions see a `Client`, as a protocol with the few methods that they use.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from iact.core.ports import JSON, Memory
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.control import Lockdown as LockdownRecord
 from iact.core.records.dialogue import Upload as Uploaded
+from iact.core.records.parts import AttachedValue
 from iact.core.records.record import Record
 from iact.core.stored.question_values import question_values
 from iact.core.stored.source import source_of, written_source
@@ -184,6 +185,8 @@ class WireCommand(Generic[_Request]):
     act: Callable[[Client, _Request], Awaitable[Answer]]
     right: Right
     """The right that the sender needs."""
+    while_opening: bool
+    """Whether it is handled while the watched session is still being opened; otherwise, it waits for that."""
 
     async def run(self, client: Client, raw: Mapping[str, object]) -> Answer:
         """Check a raw message and act on it.
@@ -197,8 +200,40 @@ class WireCommand(Generic[_Request]):
     @property
     def answer(self) -> type:
         """The type of the `ok`'s fields."""
-        found: type = get_type_hints(self.act)["return"]
-        return found
+        return _returned_by(self.act)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCommand(Generic[_Request]):
+    """How one type of message to the watched session is handled; `act` receives the session."""
+
+    request: type[_Request]
+    act: Callable[[Session, _Request], Awaitable[Answer]]
+    right: Right
+    """The right that the sender needs."""
+    begins: bool
+    """Whether a session is opened for the message if none is watched yet. Otherwise, it is then refused."""
+
+    @property
+    def while_opening(self) -> bool:
+        """A message to a session waits until that is open."""
+        return False
+
+    async def run(self, client: Client, raw: Mapping[str, object]) -> Answer:
+        """See `WireCommand.run`. No session is opened for a message that is not valid."""
+        message = self.request.model_validate(dict(raw))
+        session = await client.session() if self.begins else client.watched()
+        return await self.act(session, message)
+
+    @property
+    def answer(self) -> type:
+        """The type of the `ok`'s fields."""
+        return _returned_by(self.act)
+
+
+def _returned_by(act: Callable[..., object]) -> type:
+    returned: type = get_type_hints(act)["return"]
+    return returned
 
 
 class AnyCommand(Protocol):
@@ -209,14 +244,34 @@ class AnyCommand(Protocol):
     @property
     def right(self) -> Right: ...
     @property
+    def while_opening(self) -> bool: ...
+    @property
     def answer(self) -> type: ...
     async def run(self, client: Client, raw: Mapping[str, object]) -> Answer: ...
 
 
 def _command(
-    request: type[_Request], act: Callable[[Client, _Request], Awaitable[Answer]], right: Right
+    request: type[_Request],
+    act: Callable[[Client, _Request], Awaitable[Answer]],
+    right: Right,
+    *,
+    while_opening: bool = False,
 ) -> AnyCommand:
-    return WireCommand(request, act, right)
+    return WireCommand(request, act, right, while_opening)
+
+
+def _session_command(
+    request: type[_Request], act: Callable[[Session, _Request], Awaitable[Answer]], right: Right
+) -> AnyCommand:
+    """A message to the watched session, which is opened if there is none yet."""
+    return SessionCommand(request, act, right, begins=True)
+
+
+def _watched_command(
+    request: type[_Request], act: Callable[[Session, _Request], Awaitable[Answer]], right: Right
+) -> AnyCommand:
+    """A message about the watched session: reading must not start one."""
+    return SessionCommand(request, act, right, begins=False)
 
 
 def _cursor(message: requests.Hello | requests.Open) -> Cursor:
@@ -238,17 +293,18 @@ async def _say(client: Client, message: requests.Say) -> answers.InSession:
     async def say() -> answers.InSession:
         session = await client.session()
         record = await session.say(text, mode=message.mode, plan_first=message.plan_first)
+
         return {"n": record.n, "session": session.id}
 
     answer, is_new = await client.said.answer(client.who.user, message.once, say)
     if not is_new and not client.has_session:
         # The session that this message began, of which the client has never heard.
         await client.greet(answer["session"], Cursor())
+
     return answer
 
 
-async def _foresee(client: Client, message: requests.Foresee) -> answers.Foreseen:
-    session = await client.session()
+async def _foresee(session: Session, message: requests.Foresee) -> answers.Foreseen:
     mode, why = await session.foresee(message.text)
     return {"mode": mode, "why": why}
 
@@ -256,93 +312,77 @@ async def _foresee(client: Client, message: requests.Foresee) -> answers.Foresee
 async def _inject(client: Client, message: requests.Inject) -> answers.Recorded:
     async def inject() -> answers.Recorded:
         session = await client.session()
-        record = await session.inject(
-            message.path, message.text, message.mode, message.step or "", calls=message.calls
-        )
+        step = message.step or ""
+        record = await session.inject(message.path, message.text, message.mode, step, calls=message.calls)
+
         return {"n": record.n}
 
     answer, _ = await client.injected.answer(client.who.user, message.once, inject)
     return answer
 
 
-async def _queue_send(client: Client, message: requests.OnQueued) -> answers.Recorded:
-    session = await client.session()
+async def _queue_send(session: Session, message: requests.OnQueued) -> answers.Recorded:
     return {"n": (await session.send_now(message.path, message.n)).n}
 
 
-async def _queue_edit(client: Client, message: requests.EditQueued) -> answers.Recorded:
-    session = await client.session()
+async def _queue_edit(session: Session, message: requests.EditQueued) -> answers.Recorded:
     return {"n": (await session.reword(message.path, message.n, message.text)).n}
 
 
-async def _queue_remove(client: Client, message: requests.OnQueued) -> answers.Recorded:
-    session = await client.session()
+async def _queue_remove(session: Session, message: requests.OnQueued) -> answers.Recorded:
     return {"n": (await session.withdraw(message.path, message.n)).n}
 
 
-async def _calls_stop(client: Client, message: requests.StopCalls) -> answers.Recorded:
-    session = await client.session()
+async def _calls_stop(session: Session, message: requests.StopCalls) -> answers.Recorded:
     return {"n": (await session.stop_calls(message.path)).n}
 
 
-async def _pause(client: Client, message: requests.OnAgent) -> answers.Recorded:
-    session = await client.session()
+async def _pause(session: Session, message: requests.OnAgent) -> answers.Recorded:
     return {"n": (await session.pause(message.path, message.step or "")).n}
 
 
-async def _resume(client: Client, message: requests.OnAgent) -> answers.Recorded:
-    session = await client.session()
+async def _resume(session: Session, message: requests.OnAgent) -> answers.Recorded:
     return {"n": (await session.resume(message.path, message.step or "")).n}
 
 
-async def _cancel(client: Client, message: requests.OnAgent) -> answers.Recorded:
-    session = await client.session()
+async def _cancel(session: Session, message: requests.OnAgent) -> answers.Recorded:
     return {"n": (await session.cancel(message.path, message.step or "")).n}
 
 
-async def _budget(client: Client, message: requests.Budget) -> answers.Recorded:
-    session = await client.session()
+async def _budget(session: Session, message: requests.Budget) -> answers.Recorded:
     return {"n": (await session.raise_budget(message.tokens, message.money)).n}
 
 
-async def _compress(client: Client, message: requests.Compress) -> answers.Recorded:
-    session = await client.session()
+async def _compress(session: Session, message: requests.Compress) -> answers.Recorded:
     return {"n": (await session.compress()).n}
 
 
-async def _summary(client: Client, message: requests.Summary) -> answers.Text:
-    session = await client.session()
+async def _summary(session: Session, message: requests.Summary) -> answers.Text:
     return {"text": await session.summary()}
 
 
-async def _plan_start(client: Client, message: requests.StartPlan) -> answers.Recorded:
-    session = await client.session()
+async def _plan_start(session: Session, message: requests.StartPlan) -> answers.Recorded:
     return {"n": (await session.start_plan(message.path, seen=message.digest)).n}
 
 
-async def _plan_edit(client: Client, message: requests.EditPlan) -> answers.Recorded:
-    session = await client.session()
+async def _plan_edit(session: Session, message: requests.EditPlan) -> answers.Recorded:
     return {"n": (await session.edit_plan(message.path, message.text)).n}
 
 
-async def _plan_retry(client: Client, message: requests.RetryStep) -> answers.Recorded:
-    session = await client.session()
+async def _plan_retry(session: Session, message: requests.RetryStep) -> answers.Recorded:
     return {"n": (await session.retry_step(message.path, message.step)).n}
 
 
-async def _plan_text(client: Client, message: requests.ShowPlan) -> answers.ShownPlan:
-    session = await client.session()
+async def _plan_text(session: Session, message: requests.ShowPlan) -> answers.ShownPlan:
     return {"text": session.plan_text(message.path), "digest": session.plan_digest(message.path)}
 
 
-async def _plan_save(client: Client, message: requests.SavePlan) -> answers.PlanFile:
-    session = await client.session()
+async def _plan_save(session: Session, message: requests.SavePlan) -> answers.PlanFile:
     file = await asyncio.to_thread(session.save_plan, message.path, message.name, message.parameters)
     return {"file": str(file)}
 
 
-async def _plan_offers(client: Client, message: requests.OfferParameters) -> answers.ParameterOffers:
-    session = await client.session()
+async def _plan_offers(session: Session, message: requests.OfferParameters) -> answers.ParameterOffers:
     offered = await asyncio.to_thread(session.plan_offers, message.path)
     return {"list": [{"name": offer.name, "value": offer.value} for offer in offered]}
 
@@ -351,7 +391,9 @@ async def _plans(client: Client, message: requests.ListPlans) -> answers.Templat
     def rows() -> answers.Templates:
         names = client.runtime.templates.names()
         usable = client.runtime.templates.usable()
-        return {"list": [*names], "templates": [_template_row(name, one) for name, one in usable.items()]}
+        rows = [_template_row(name, template) for name, template in usable.items()]
+
+        return {"list": [*names], "templates": rows}
 
     return await asyncio.to_thread(rows)
 
@@ -372,15 +414,16 @@ def _template_row(name: str, template: Template) -> answers.TemplateRow:
 
 async def _plan_run(client: Client, message: requests.RunPlan) -> answers.PlanBegun:
     text = await asyncio.to_thread(client.runtime.templates.filled, message.name, message.values)
+
     session = await client.session()
     record = await session.begin_plan(
         text, name=message.name[:40], mode=message.mode, plan_first=message.plan_first
     )
+
     return {"n": record.n, "path": record.agent, "session": session.id}
 
 
-async def _intent(client: Client, message: requests.SetIntent) -> answers.Recorded:
-    session = await client.session()
+async def _intent(session: Session, message: requests.SetIntent) -> answers.Recorded:
     return {"n": (await session.set_intent(message.value)).n}
 
 
@@ -388,6 +431,7 @@ async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
     session = await client.session()
     if message.lasts == "always":
         client.demand("own")
+
     why = message.why or ""
     if why:
         client.demand("steer")  # the agent reads it as the user's words
@@ -398,61 +442,58 @@ async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
         )
         return {"n": record.n}
 
-    remember = message.remember
+    remember: JSON = None
+    if isinstance(message.remember, requests.Remember):
+        remember = message.remember.model_dump()
+    elif message.remember is not None:
+        remember = message.remember
     record = await session.clear(
-        message.call,
-        message.allow,
-        remember.model_dump() if isinstance(remember, requests.Remember) else remember,
-        also=message.also,
-        why=why,
-        seen=message.seen,
+        message.call, message.allow, remember, also=message.also, why=why, seen=message.seen
     )
+
     return {"n": record.n}
 
 
-async def _question(client: Client, message: requests.ShowQuestion) -> answers.Question:
-    session = client.watched()
+async def _question(session: Session, message: requests.ShowQuestion) -> answers.Question:
     question = next(iter(session.records(message.n - 1)), None)
     if question is None or not is_question(question):
         raise UsageError(f"No call waits for an answer to record {message.n}.")
 
     values = await asyncio.to_thread(question_values, session.journal.parent, question)
-    asked = question.content
-    attached = asked.attached if isinstance(asked, ClearanceAsk) and asked.attached else {}
-    return {
-        "text": told(question, values),
-        "digest": question_digest(question),
-        "values": [
-            {"name": name, "text": exact(text), "sha256": attached[name].sha256}
-            for name, text in values.items()
-        ],
-    }
+    attached: Mapping[str, AttachedValue] = {}
+    if isinstance(question.content, ClearanceAsk):
+        attached = question.content.attached or {}
+    rows: list[answers.LongValue] = [
+        {"name": name, "text": exact(text), "sha256": attached[name].sha256} for name, text in values.items()
+    ]
+
+    return {"text": told(question, values), "digest": question_digest(question), "values": rows}
 
 
 async def _answer_form(client: Client, message: requests.AnswerForm) -> answers.Recorded:
     session = await client.session()
     if session.offers_skill(message.ask):
         client.demand("own")  # the skill is kept beyond this session, and trusted in all of them
+
     values: dict[str, JSON] = {
         name: [*value] if isinstance(value, list) else value for name, value in message.values.items()
     }
     decision: Literal["accept", "decline"] = "accept" if message.accept else "decline"
     record = await session.answer_form(message.ask, decision, values, seen=message.digest)
+
     return {"n": record.n}
 
 
-async def _declassify(client: Client, message: requests.Declassify) -> answers.Recorded:
-    session = await client.session()
+async def _declassify(session: Session, message: requests.Declassify) -> answers.Recorded:
     return {"n": (await session.declassify(message.path, message.name, seen=message.digest)).n}
 
 
-async def _reading(client: Client, message: requests.ShowReading) -> answers.Reading:
-    labels, digest = client.watched().reading(message.path)
+async def _reading(session: Session, message: requests.ShowReading) -> answers.Reading:
+    labels, digest = session.reading(message.path)
     return {"labels": sorted(labels), "digest": digest}
 
 
-async def _restore(client: Client, message: requests.Restore) -> answers.Recorded:
-    session = await client.session()
+async def _restore(session: Session, message: requests.Restore) -> answers.Recorded:
     return {"n": (await session.restore(message.version)).n}
 
 
@@ -460,6 +501,7 @@ async def _lockdown(client: Client, message: requests.Lockdown) -> answers.Recor
     session = await client.session()
     if not message.value and _lockdown_of_others(session.records(), client.who.name):
         client.demand("own")
+
     return {"n": (await session.lockdown(message.value)).n}
 
 
@@ -490,6 +532,7 @@ async def _format(client: Client, message: requests.FormatDraft) -> answers.Form
 async def _source(client: Client, message: requests.ShowSource) -> answers.Source:
     if not message.plain:
         return {"text": client.source(message.n)}
+
     text, more = await client.whole(message.n)
     return {"text": text, "more": more}
 
@@ -541,13 +584,13 @@ async def _export(client: Client, message: requests.Export) -> answers.Download:
 
 async def _about(client: Client, message: requests.About) -> answers.Setup:
     product = client.product()
-    settings, checks = await asyncio.to_thread(lambda: (product.settings(), product.checks()))
-    return {
-        "settings": [*settings],
-        "checks": [
-            {"check": one.check, "ok": one.ok, "detail": one.detail, "remedy": one.remedy} for one in checks
-        ],
-    }
+    settings, findings = await asyncio.to_thread(lambda: (product.settings(), product.checks()))
+    checks: list[answers.Check] = [
+        {"check": finding.check, "ok": finding.ok, "detail": finding.detail, "remedy": finding.remedy}
+        for finding in findings
+    ]
+
+    return {"settings": [*settings], "checks": checks}
 
 
 async def _address(client: Client, message: requests.NewAddress) -> answers.Address:
@@ -557,7 +600,8 @@ async def _address(client: Client, message: requests.NewAddress) -> answers.Addr
 async def _examples(client: Client, message: requests.ListExamples) -> answers.Examples:
     return {
         "list": [
-            {"id": one.id, "title": one.title, "about": one.about} for one in client.product().examples()
+            {"id": example.id, "title": example.title, "about": example.about}
+            for example in client.product().examples()
         ]
     }
 
@@ -576,7 +620,7 @@ async def _variable(client: Client, message: requests.ShowVariable) -> answers.V
 
 
 async def _modules(client: Client, message: requests.ListModules) -> answers.Modules:
-    return {"list": [one.description() for one in await client.runtime.modules()]}
+    return {"list": [module.description() for module in await client.runtime.modules()]}
 
 
 async def _module_add(client: Client, message: requests.AddModule) -> answers.Module:
@@ -585,9 +629,11 @@ async def _module_add(client: Client, message: requests.AddModule) -> answers.Mo
         source = await asyncio.to_thread(source_of, message.source)
     else:
         source = written_source(message.name, message.source)
-    added = await client.runtime.add_module(source)
-    await client.audit("module.added", module=added.entry.name, digest=added.entry.digest[:12])
-    return {"module": added.to_json()}
+
+    module = await client.runtime.add_module(source)
+    await client.audit("module.added", module=module.entry.name, digest=module.entry.digest[:12])
+
+    return {"module": module.to_json()}
 
 
 async def _module_remove(client: Client, message: requests.RemoveModule) -> answers.Nothing:
@@ -596,12 +642,11 @@ async def _module_remove(client: Client, message: requests.RemoveModule) -> answ
     return {}
 
 
-async def _hosts(client: Client, message: requests.ListHosts) -> answers.Hosts:
-    return {"list": list(client.watched().hosts)}
+async def _hosts(session: Session, message: requests.ListHosts) -> answers.Hosts:
+    return {"list": list(session.hosts)}
 
 
-async def _module_allow(client: Client, message: requests.AllowHosts) -> answers.Hosts:
-    session = await client.session()
+async def _module_allow(session: Session, message: requests.AllowHosts) -> answers.Hosts:
     await session.allow_hosts(
         message.name, message.hosts, always=message.lasts == "always", remove=message.remove
     )
@@ -610,9 +655,11 @@ async def _module_allow(client: Client, message: requests.AllowHosts) -> answers
 
 async def _module_approve(client: Client, message: requests.ApproveModule) -> answers.Module:
     runtime = client.runtime
-    approved = await runtime.approve_module(message.name, message.functions, digest=message.digest)
-    await client.audit("module.approved", module=message.name, functions=", ".join(sorted(approved.approved)))
-    return {"module": approved.to_json()}
+    module = await runtime.approve_module(message.name, message.functions, digest=message.digest)
+    functions = ", ".join(sorted(module.approved))
+    await client.audit("module.approved", module=message.name, functions=functions)
+
+    return {"module": module.to_json()}
 
 
 def _memory_of(client: Client) -> Memory:
@@ -624,8 +671,9 @@ def _memory_of(client: Client) -> Memory:
 async def _memory(client: Client, message: requests.SearchMemory) -> answers.Memories:
     memory = _memory_of(client)
     rows = await memory.search(message.query, limit=message.limit)
-    found = [row.to_json() for row in rows]
-    return {"results": found, "on": memory.on, "session_on": _session_memory(client)}
+    results = [row.to_json() for row in rows]
+
+    return {"results": results, "on": memory.on, "session_on": _session_memory(client)}
 
 
 def _session_memory(client: Client) -> bool | None:
@@ -634,16 +682,19 @@ def _session_memory(client: Client) -> bool | None:
         return None
 
     session = client.watched()
+    if isinstance(session, StoredSession):
+        return None
     try:
         client.demand("own")
     except Forbidden:
         return None
-    return None if isinstance(session, StoredSession) else "session" not in session.memory_off
+
+    return "session" not in session.memory_off
 
 
 async def _memory_show(client: Client, message: requests.ShowMemory) -> answers.Memory:
-    found = await _memory_of(client).show(message.memory)
-    return {"memory": found}
+    memory = await _memory_of(client).show(message.memory)
+    return {"memory": memory}
 
 
 async def _memory_forget(client: Client, message: requests.ForgetMemories) -> answers.Count:
@@ -660,15 +711,15 @@ async def _memory_switch(client: Client, message: requests.SwitchMemory) -> answ
     return {"on": memory.on}
 
 
-async def _memory_session(client: Client, message: requests.SwitchSessionMemory) -> answers.MemoryState:
-    await client.watched().switch_memory(message.value)
+async def _memory_session(session: Session, message: requests.SwitchSessionMemory) -> answers.MemoryState:
+    await session.switch_memory(message.value)
     return {"on": message.value}
 
 
 async def _memory_distil(client: Client, message: requests.DistilSessions) -> answers.Distilled:
-    _memory_of(client)
-    done = await client.runtime.distil_each(message.sessions)
-    return {"count": done.messages, "left_out": dict(done.left_out)}
+    _memory_of(client)  # refuses where memory is off
+    outcome = await client.runtime.distil_each(message.sessions)
+    return {"count": outcome.messages, "left_out": dict(outcome.left_out)}
 
 
 async def _memory_edit(client: Client, message: requests.EditMemory) -> answers.Memory:
@@ -686,52 +737,39 @@ async def _memory_rebuild(client: Client, message: requests.RebuildMemory) -> an
     return {"count": await _memory_of(client).rebuild()}
 
 
-WHILE_OPENING: Final = frozenset(
-    {
-        "hello", "ping", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
-        "session.deleted", "session.restore", "session.purge", "examples", "example.timeline", "about", "address", "models", "model.try",
-        "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
-        "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "memory.clear", "memory.switch", "memory.distil", "secrets", "secret.set", "secret.remove", "shared",
-        "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit", "audit.download",
-        "everybody", "everybody.module.add", "everybody.module.remove", "everybody.module.approve",
-        "everybody.secret.set", "everybody.secret.remove", "policy", "policy.change",
-    }
-)  # fmt: skip
-"""The messages that are handled while the watched session is still being opened; all others wait for that."""
-
 COMMANDS: Final[Mapping[str, AnyCommand]] = {
-    "hello": _command(requests.Hello, _hello, "greet"),
-    "ping": _command(requests.Ping, _ping, "greet"),
+    "hello": _command(requests.Hello, _hello, "greet", while_opening=True),
+    "ping": _command(requests.Ping, _ping, "greet", while_opening=True),
     "say": _command(requests.Say, _say, "steer"),
-    "foresee": _command(requests.Foresee, _foresee, "steer"),
+    "foresee": _session_command(requests.Foresee, _foresee, "steer"),
     "inject": _command(requests.Inject, _inject, "steer"),
-    "queue.send": _command(requests.OnQueued, _queue_send, "steer"),
-    "queue.edit": _command(requests.EditQueued, _queue_edit, "steer"),
-    "queue.remove": _command(requests.OnQueued, _queue_remove, "steer"),
-    "calls.stop": _command(requests.StopCalls, _calls_stop, "steer"),
-    "pause": _command(requests.OnAgent, _pause, "steer"),
-    "resume": _command(requests.OnAgent, _resume, "steer"),
-    "cancel": _command(requests.OnAgent, _cancel, "steer"),
-    "budget": _command(requests.Budget, _budget, "own"),
-    "compress": _command(requests.Compress, _compress, "steer"),
-    "summary": _command(requests.Summary, _summary, "steer"),
-    "plan.start": _command(requests.StartPlan, _plan_start, "steer"),
-    "plan.edit": _command(requests.EditPlan, _plan_edit, "steer"),
-    "plan.retry": _command(requests.RetryStep, _plan_retry, "steer"),
-    "plan.text": _command(requests.ShowPlan, _plan_text, "inspect"),
-    "plan.save": _command(requests.SavePlan, _plan_save, "own"),
-    "plan.offers": _command(requests.OfferParameters, _plan_offers, "inspect"),
+    "queue.send": _session_command(requests.OnQueued, _queue_send, "steer"),
+    "queue.edit": _session_command(requests.EditQueued, _queue_edit, "steer"),
+    "queue.remove": _session_command(requests.OnQueued, _queue_remove, "steer"),
+    "calls.stop": _session_command(requests.StopCalls, _calls_stop, "steer"),
+    "pause": _session_command(requests.OnAgent, _pause, "steer"),
+    "resume": _session_command(requests.OnAgent, _resume, "steer"),
+    "cancel": _session_command(requests.OnAgent, _cancel, "steer"),
+    "budget": _session_command(requests.Budget, _budget, "own"),
+    "compress": _session_command(requests.Compress, _compress, "steer"),
+    "summary": _session_command(requests.Summary, _summary, "steer"),
+    "plan.start": _session_command(requests.StartPlan, _plan_start, "steer"),
+    "plan.edit": _session_command(requests.EditPlan, _plan_edit, "steer"),
+    "plan.retry": _session_command(requests.RetryStep, _plan_retry, "steer"),
+    "plan.text": _session_command(requests.ShowPlan, _plan_text, "inspect"),
+    "plan.save": _session_command(requests.SavePlan, _plan_save, "own"),
+    "plan.offers": _session_command(requests.OfferParameters, _plan_offers, "inspect"),
     "plan.run": _command(requests.RunPlan, _plan_run, "steer"),
-    "plans": _command(requests.ListPlans, _plans, "list"),
+    "plans": _command(requests.ListPlans, _plans, "list", while_opening=True),
     "clear": _command(requests.Clear, _clear, "clear"),
-    "question": _command(requests.ShowQuestion, _question, "clear"),
+    "question": _watched_command(requests.ShowQuestion, _question, "clear"),
     "form.answer": _command(requests.AnswerForm, _answer_form, "clear"),
-    "intent": _command(requests.SetIntent, _intent, "own"),
-    "declassify": _command(requests.Declassify, _declassify, "own"),
-    "reading": _command(requests.ShowReading, _reading, "own"),
+    "intent": _session_command(requests.SetIntent, _intent, "own"),
+    "declassify": _session_command(requests.Declassify, _declassify, "own"),
+    "reading": _watched_command(requests.ShowReading, _reading, "own"),
     "lockdown": _command(requests.Lockdown, _lockdown, "steer"),
-    "restore": _command(requests.Restore, _restore, "steer"),
-    "timeline": _command(requests.ShowTimeline, timeline.show_timeline, "see"),
+    "restore": _session_command(requests.Restore, _restore, "steer"),
+    "timeline": _watched_command(requests.ShowTimeline, timeline.show_timeline, "see"),
     "files": _command(requests.ListFiles, files.list_files, "see"),
     "files.changes": _command(requests.ListChanges, files.list_changes, "see"),
     "files.find": _command(requests.FindFiles, files.find_files, "see"),
@@ -740,93 +778,109 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "file.diff": _command(requests.CompareFile, files.compare_file, "see"),
     "file.view": _command(requests.ViewFile, files.view_file, "see"),
     "file.download": _command(requests.FetchFile, files.fetch_file, "see"),
-    "pending": _command(requests.ListPending, review.list_pending, "inspect"),
-    "patch": _command(requests.ShowPatch, review.show_patch, "inspect"),
-    "counts": _command(requests.CountLines, review.count_lines, "inspect"),
-    "apply": _command(requests.Apply, review.apply, "clear"),
-    "drop": _command(requests.Drop, review.drop, "clear"),
-    "sessions": _command(requests.ListSessions, sessions.list_sessions, "list"),
-    "sessions.search": _command(requests.SearchSessions, sessions.search_sessions, "list"),
-    "session.rename": _command(requests.RenameSession, sessions.rename, "change"),
-    "session.pin": _command(requests.PinSession, sessions.pin, "change"),
+    "pending": _watched_command(requests.ListPending, review.list_pending, "inspect"),
+    "patch": _watched_command(requests.ShowPatch, review.show_patch, "inspect"),
+    "counts": _watched_command(requests.CountLines, review.count_lines, "inspect"),
+    "apply": _watched_command(requests.Apply, review.apply, "clear"),
+    "drop": _watched_command(requests.Drop, review.drop, "clear"),
+    "sessions": _command(requests.ListSessions, sessions.list_sessions, "list", while_opening=True),
+    "sessions.search": _command(
+        requests.SearchSessions, sessions.search_sessions, "list", while_opening=True
+    ),
+    "session.rename": _command(requests.RenameSession, sessions.rename, "change", while_opening=True),
+    "session.pin": _command(requests.PinSession, sessions.pin, "change", while_opening=True),
     "session.delete": _command(requests.OnSessions, sessions.delete, "change"),
-    "session.restore": _command(requests.OnSessions, sessions.restore, "change"),
-    "session.purge": _command(requests.OnSessions, sessions.purge, "change"),
-    "session.deleted": _command(requests.ListDeleted, sessions.list_deleted, "list"),
+    "session.restore": _command(requests.OnSessions, sessions.restore, "change", while_opening=True),
+    "session.purge": _command(requests.OnSessions, sessions.purge, "change", while_opening=True),
+    "session.deleted": _command(requests.ListDeleted, sessions.list_deleted, "list", while_opening=True),
     "session.archive": _command(requests.ArchiveSession, sessions.archive, "list"),
     "session.import": _command(requests.ImportSession, sessions.import_archive, "change"),
-    "find": _command(requests.Find, sessions.find_text, "see"),
-    "open": _command(requests.Open, _open, "greet"),
+    "find": _watched_command(requests.Find, sessions.find_text, "see"),
+    "open": _command(requests.Open, _open, "greet", while_opening=True),
     "seek": _command(requests.Seek, _seek, "see"),
-    "render": _command(requests.Render, _render, "see"),
+    "render": _command(requests.Render, _render, "see", while_opening=True),
     "format": _command(requests.FormatDraft, _format, "see"),
     "source": _command(requests.ShowSource, _source, "see"),
     "fork": _command(requests.Fork, _fork, "fork"),
     "adopt": _command(requests.Adopt, _adopt, "fork"),
-    "upload": _command(requests.Upload, _upload, "change"),
+    "upload": _command(requests.Upload, _upload, "change", while_opening=True),
     "upload.end": _command(requests.EndUpload, _end_upload, "steer"),
     "download": _command(requests.Download, _download, "see"),
     "variable.view": _command(requests.ViewVariable, _view, "see"),
     "export": _command(requests.Export, _export, "inspect"),
-    "about": _command(requests.About, _about, "admin"),
-    "address": _command(requests.NewAddress, _address, "admin"),
-    "models": _command(requests.ListRoles, choices.list_roles, "list"),
-    "model.try": _command(requests.TryRole, choices.try_role, "admin"),
-    "model.choose": _command(requests.ChooseRole, choices.choose_role, "admin"),
-    "model.forget": _command(requests.ForgetRole, choices.forget_role, "admin"),
+    "about": _command(requests.About, _about, "admin", while_opening=True),
+    "address": _command(requests.NewAddress, _address, "admin", while_opening=True),
+    "models": _command(requests.ListRoles, choices.list_roles, "list", while_opening=True),
+    "model.try": _command(requests.TryRole, choices.try_role, "admin", while_opening=True),
+    "model.choose": _command(requests.ChooseRole, choices.choose_role, "admin", while_opening=True),
+    "model.forget": _command(requests.ForgetRole, choices.forget_role, "admin", while_opening=True),
     "model.presets": _command(requests.ListPresets, choices.list_presets, "list"),
     "model.files": _command(requests.ListModelFiles, choices.list_model_files, "list"),
     "model.board": _command(requests.UseOnBoard, choices.use_on_board, "admin"),
     "model.endpoints": _command(requests.ListAddedEndpoints, choices.list_added_endpoints, "list"),
     "model.endpoint": _command(requests.UseEndpoint, choices.use_endpoint, "admin"),
-    "first": _command(requests.ListFirstMessages, choices.list_first_messages, "list"),
-    "first.keep": _command(requests.KeepFirstMessage, choices.keep_first_message, "change"),
-    "first.forget": _command(requests.ForgetFirstMessage, choices.forget_first_message, "change"),
-    "examples": _command(requests.ListExamples, _examples, "list"),
-    "example.timeline": _command(requests.ShowExample, timeline.show_example, "list"),
+    "first": _command(requests.ListFirstMessages, choices.list_first_messages, "list", while_opening=True),
+    "first.keep": _command(
+        requests.KeepFirstMessage, choices.keep_first_message, "change", while_opening=True
+    ),
+    "first.forget": _command(
+        requests.ForgetFirstMessage, choices.forget_first_message, "change", while_opening=True
+    ),
+    "examples": _command(requests.ListExamples, _examples, "list", while_opening=True),
+    "example.timeline": _command(requests.ShowExample, timeline.show_example, "list", while_opening=True),
     "context": _command(requests.ShowContext, _context, "inspect"),
     "variables": _command(requests.ListVariables, _variables, "see"),
     "variable": _command(requests.ShowVariable, _variable, "see"),
-    "modules": _command(requests.ListModules, _modules, "list"),
+    "modules": _command(requests.ListModules, _modules, "list", while_opening=True),
     "module.add": _command(requests.AddModule, _module_add, "change"),
     "module.remove": _command(requests.RemoveModule, _module_remove, "change"),
-    "module.hosts": _command(requests.ListHosts, _hosts, "inspect"),
-    "module.allow": _command(requests.AllowHosts, _module_allow, "own"),
+    "module.hosts": _watched_command(requests.ListHosts, _hosts, "inspect"),
+    "module.allow": _session_command(requests.AllowHosts, _module_allow, "own"),
     "module.approve": _command(requests.ApproveModule, _module_approve, "approve"),
-    "secrets": _command(requests.ListSecrets, own_secrets.list_secrets, "list"),
-    "secret.set": _command(requests.SetOwnSecret, own_secrets.store_secret, "approve"),
-    "secret.remove": _command(requests.RemoveOwnSecret, own_secrets.remove_secret, "approve"),
-    "memory": _command(requests.SearchMemory, _memory, "list"),
-    "memory.show": _command(requests.ShowMemory, _memory_show, "list"),
-    "memory.forget": _command(requests.ForgetMemories, _memory_forget, "change"),
-    "memory.edit": _command(requests.EditMemory, _memory_edit, "change"),
-    "memory.clear": _command(requests.ForgetAllMemories, _memory_forget_all, "change"),
-    "memory.switch": _command(requests.SwitchMemory, _memory_switch, "change"),
-    "memory.distil": _command(requests.DistilSessions, _memory_distil, "change"),
-    "memory.session": _command(requests.SwitchSessionMemory, _memory_session, "own"),
-    "memory.rebuild": _command(requests.RebuildMemory, _memory_rebuild, "change"),
+    "secrets": _command(requests.ListSecrets, own_secrets.list_secrets, "list", while_opening=True),
+    "secret.set": _command(requests.SetOwnSecret, own_secrets.store_secret, "approve", while_opening=True),
+    "secret.remove": _command(
+        requests.RemoveOwnSecret, own_secrets.remove_secret, "approve", while_opening=True
+    ),
+    "memory": _command(requests.SearchMemory, _memory, "list", while_opening=True),
+    "memory.show": _command(requests.ShowMemory, _memory_show, "list", while_opening=True),
+    "memory.forget": _command(requests.ForgetMemories, _memory_forget, "change", while_opening=True),
+    "memory.edit": _command(requests.EditMemory, _memory_edit, "change", while_opening=True),
+    "memory.clear": _command(requests.ForgetAllMemories, _memory_forget_all, "change", while_opening=True),
+    "memory.switch": _command(requests.SwitchMemory, _memory_switch, "change", while_opening=True),
+    "memory.distil": _command(requests.DistilSessions, _memory_distil, "change", while_opening=True),
+    "memory.session": _watched_command(requests.SwitchSessionMemory, _memory_session, "own"),
+    "memory.rebuild": _command(requests.RebuildMemory, _memory_rebuild, "change", while_opening=True),
     "sharing": _command(requests.ShowSharing, people.show_sharing, "own"),
     "share": _command(requests.ShareWith, people.share_with, "own"),
     "unshare": _command(requests.Unshare, people.unshare, "own"),
     "link.create": _command(requests.CreateLink, people.create_link, "own"),
     "link.revoke": _command(requests.RevokeLink, people.revoke_link, "own"),
-    "shared": _command(requests.ListShared, people.list_shared, "list"),
-    "account": _command(requests.ShowAccount, people.show_account, "account"),
-    "token.create": _command(requests.CreateToken, people.create_token, "account"),
-    "token.revoke": _command(requests.RevokeToken, people.revoke_token, "account"),
-    "sign-out": _command(requests.SignOut, people.sign_out, "account"),
-    "usage": _command(requests.ShowUsage, _usage, "list"),
-    "users": _command(requests.ListUsers, people.list_users, "admin"),
-    "user.add": _command(requests.AddUser, people.add_user, "admin"),
-    "user.change": _command(requests.ChangeUser, people.change_user, "admin"),
-    "audit": _command(requests.ShowAudit, people.show_audit, "admin"),
-    "audit.download": _command(requests.ExportAudit, people.export_audit, "admin"),
-    "everybody": _command(requests.ShowEverybody, people.show_everybody, "admin"),
-    "everybody.module.add": _command(requests.AddModuleOfEverybody, people.add_module, "admin"),
-    "everybody.module.remove": _command(requests.RemoveModuleOfEverybody, people.remove_module, "admin"),
-    "everybody.module.approve": _command(requests.ApproveModuleOfEverybody, people.approve_module, "admin"),
-    "everybody.secret.set": _command(requests.SetSecret, people.set_secret, "admin"),
-    "everybody.secret.remove": _command(requests.RemoveSecret, people.remove_secret, "admin"),
-    "policy": _command(requests.ShowPolicy, people.show_policy, "admin"),
-    "policy.change": _command(requests.ChangePolicy, people.change_policy, "admin"),
+    "shared": _command(requests.ListShared, people.list_shared, "list", while_opening=True),
+    "account": _command(requests.ShowAccount, people.show_account, "account", while_opening=True),
+    "token.create": _command(requests.CreateToken, people.create_token, "account", while_opening=True),
+    "token.revoke": _command(requests.RevokeToken, people.revoke_token, "account", while_opening=True),
+    "sign-out": _command(requests.SignOut, people.sign_out, "account", while_opening=True),
+    "usage": _command(requests.ShowUsage, _usage, "list", while_opening=True),
+    "users": _command(requests.ListUsers, people.list_users, "admin", while_opening=True),
+    "user.add": _command(requests.AddUser, people.add_user, "admin", while_opening=True),
+    "user.change": _command(requests.ChangeUser, people.change_user, "admin", while_opening=True),
+    "audit": _command(requests.ShowAudit, people.show_audit, "admin", while_opening=True),
+    "audit.download": _command(requests.ExportAudit, people.export_audit, "admin", while_opening=True),
+    "everybody": _command(requests.ShowEverybody, people.show_everybody, "admin", while_opening=True),
+    "everybody.module.add": _command(
+        requests.AddModuleOfEverybody, people.add_module, "admin", while_opening=True
+    ),
+    "everybody.module.remove": _command(
+        requests.RemoveModuleOfEverybody, people.remove_module, "admin", while_opening=True
+    ),
+    "everybody.module.approve": _command(
+        requests.ApproveModuleOfEverybody, people.approve_module, "admin", while_opening=True
+    ),
+    "everybody.secret.set": _command(requests.SetSecret, people.set_secret, "admin", while_opening=True),
+    "everybody.secret.remove": _command(
+        requests.RemoveSecret, people.remove_secret, "admin", while_opening=True
+    ),
+    "policy": _command(requests.ShowPolicy, people.show_policy, "admin", while_opening=True),
+    "policy.change": _command(requests.ChangePolicy, people.change_policy, "admin", while_opening=True),
 }

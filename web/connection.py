@@ -37,7 +37,7 @@ from iact.core.records.record import Record
 from iact.core.session.person import acting
 from iact.core.stored.store import SessionStore
 from iact.core.views.view import NodeView
-from iact.web.commands import COMMANDS, WHILE_OPENING
+from iact.web.commands import COMMANDS
 from iact.web.downloads import Content, Downloads, View
 from iact.web.files import FileMessages
 from iact.web.follower import Cursor, Follower, node_fields, show_end
@@ -357,7 +357,7 @@ class Connection:
             known = ", ".join(COMMANDS)
             sentence = f"There is no message type {name[:40]!r}; there are: {known}."
             await self._outbox.error(identity, "unknown", sentence)
-        elif self._opening is not None and name not in WHILE_OPENING:
+        elif self._opening is not None and not COMMANDS[name].while_opening:
             if len(self._opening.waiting) < _WAITING:
                 self._opening.waiting.append((name, identity, raw))
             else:

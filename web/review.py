@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from iact.core.errors import UsageError
 from iact.core.ports import AppliedChange
@@ -15,67 +14,61 @@ from iact.web.reasons import in_words
 from iact.web.wire import answers, requests
 
 
-class ReviewClient(Protocol):
-    """The part of a connection that these messages act on."""
-
-    def watched(self) -> Session: ...
-
-
-async def list_pending(client: ReviewClient, message: requests.ListPending) -> answers.Pending:
+async def list_pending(session: Session, message: requests.ListPending) -> answers.Pending:
     """Answer `pending`."""
-    session = client.watched()
     # Only the first page checks the directory again.
-    rows = await session.effects.rows(fresh=message.start == 0 and message.count > 0)
-    some = rows[message.start : message.start + message.count]
-    shown = _in_words(rows, some)
-    whole = together(row["digest"] for row in rows)
-    return {"total": len(rows), "at": session.view.record, "digest": whole, "list": shown}
+    is_first_page = message.start == 0 and message.count > 0
+    rows = await session.effects.rows(fresh=is_first_page)
+    digest = together(row["digest"] for row in rows)
+
+    page = rows[message.start : message.start + message.count]
+    shown = _in_words(rows, page)
+
+    return {"total": len(rows), "at": session.view.record, "digest": digest, "list": shown}
 
 
-async def show_patch(client: ReviewClient, message: requests.ShowPatch) -> answers.Patch:
+async def show_patch(session: Session, message: requests.ShowPatch) -> answers.Patch:
     """Answer `patch`."""
-    effects = client.watched().effects
-    text = await effects.patch(message.path)
-    return {"text": text, "digest": effects.digest(message.path), **_counted(text)}
+    text = await session.effects.patch(message.path)
+    return {"text": text, "digest": session.effects.digest(message.path), **_counted(text)}
 
 
-async def count_lines(client: ReviewClient, message: requests.CountLines) -> answers.PathLinesList:
+async def count_lines(session: Session, message: requests.CountLines) -> answers.PathLinesList:
     """Answer `counts`; changes that are no longer pending are left out."""
-    effects = client.watched().effects
-    found: list[answers.PathLines] = []
+    rows: list[answers.PathLines] = []
     for path in message.paths:
         try:
-            text = await effects.patch(path)
+            text = await session.effects.patch(path)
         except UsageError:
             continue
-        found.append({"path": path, **_counted(text)})
-    return {"list": found}
+        rows.append({"path": path, **_counted(text)})
+
+    return {"list": rows}
 
 
-async def apply(client: ReviewClient, message: requests.Apply) -> answers.Settled:
+async def apply(session: Session, message: requests.Apply) -> answers.Settled:
     """Carry out `apply`."""
-    session = client.watched()
     settled = await session.effects.apply(
         message.paths, force=message.force, since=message.at, seen=_seen(message)
     )
     return _settled(settled)
 
 
-async def drop(client: ReviewClient, message: requests.Drop) -> answers.Settled:
+async def drop(session: Session, message: requests.Drop) -> answers.Settled:
     """Carry out `drop`."""
-    session = client.watched()
-    return _settled(await session.effects.drop(message.paths, since=message.at, seen=_seen(message)))
+    settled = await session.effects.drop(message.paths, since=message.at, seen=_seen(message))
+    return _settled(settled)
 
 
-def _in_words(rows: Sequence[PendingRow], some: Sequence[PendingRow]) -> list[PendingRow]:
-    """Some of the rows, with the reasons that people read."""
+def _in_words(rows: Sequence[PendingRow], page: Sequence[PendingRow]) -> list[PendingRow]:
+    """The rows of a page, with the reasons that people read. `rows`: those of all pages."""
     # Changes that one record reports are held together, by the worst of them.
     highest: dict[int, float] = {}
     for row in rows:
         highest[row["n"]] = max(row["impact"], highest.get(row["n"], 0))
 
     shown: list[PendingRow] = []
-    for row in some:
+    for row in page:
         reason = in_words(row["held"], highest[row["n"]], row["reason"])
         shown.append({**row, "reason": reason})
     return shown
@@ -90,15 +83,16 @@ def _seen(message: requests.Apply | requests.Drop) -> SeenChanges | None:
 
 
 def _settled(settled: SettledChanges) -> answers.Settled:
-    def told(changes: Sequence[AppliedChange]) -> list[answers.AppliedPath]:
-        return [{"path": one.path, "outcome": one.outcome, "why": one.why} for one in changes]
-
     return {
         "n": settled.record.n,
         "done": len(settled.done),
-        "left": told(settled.left),
-        "notes": told(settled.notes),
+        "left": _paths(settled.left),
+        "notes": _paths(settled.notes),
     }
+
+
+def _paths(changes: Sequence[AppliedChange]) -> list[answers.AppliedPath]:
+    return [{"path": change.path, "outcome": change.outcome, "why": change.why} for change in changes]
 
 
 def _counted(text: str) -> answers.Lines:

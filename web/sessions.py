@@ -42,8 +42,6 @@ class SessionsClient(Protocol):
         """Report each session that changes from now on."""
         ...
 
-    def watched(self) -> Session: ...
-
     async def audit(self, kind: AuditKind, **about: str) -> None: ...
 
     def offer(self, name: str, content: Content) -> str: ...
@@ -57,37 +55,38 @@ class SessionsClient(Protocol):
 
 
 async def list_sessions(client: SessionsClient, message: requests.ListSessions) -> answers.Nothing:
+    # Changes are reported from before the list is read, so that none is missed.
     client.watch_sessions()
     stored = await asyncio.to_thread(client.runtime.sessions)
     deleted = await asyncio.to_thread(client.runtime.store.trash.all)
-    shown = _first(stored, message.limit)
-    await client.send(
-        {
-            "type": "sessions",
-            "total": len(stored),
-            "deleted": len(deleted),
-            "list": [info_fields(one) for one in shown],
-        }
-    )
+
+    rows = [info_fields(info) for info in _first(stored, message.limit)]
+    await client.send({"type": "sessions", "total": len(stored), "deleted": len(deleted), "list": rows})
     return {}
 
 
 def _first(stored: Sequence[SessionInfo], limit: int | None) -> Sequence[SessionInfo]:
+    """The newest sessions, and those that a person must not have to look for."""
     if limit is None:
         return stored
+
     return [
-        one for at, one in enumerate(stored) if at < limit or one.pinned or one.open or one.state == "waits"
+        info
+        for place, info in enumerate(stored)
+        if place < limit or info.pinned or info.open or info.state == "waits"
     ]
 
 
 async def search_sessions(client: SessionsClient, message: requests.SearchSessions) -> answers.FoundSessions:
     found = await client.runtime.search_sessions(message.query, message.limit)
+
     rows: list[answers.SessionRow] = []
     for info, hit in found.rows:
         row = info_fields(info)
         if hit is not None:
             row["hit"] = _place_fields(hit)
         rows.append(row)
+
     return {"list": rows, "behind": found.behind}
 
 
@@ -145,43 +144,48 @@ async def pin(client: SessionsClient, message: requests.PinSession) -> answers.N
 
 
 async def delete(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
-    return await _told(client, "session.deleted", await client.runtime.delete(message.sessions))
+    outcome = await client.runtime.delete(message.sessions)
+    return await _audited(client, "session.deleted", outcome)
 
 
 async def restore(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
-    return await _told(client, "session.restored", await client.runtime.restore_sessions(message.sessions))
+    outcome = await client.runtime.restore_sessions(message.sessions)
+    return await _audited(client, "session.restored", outcome)
 
 
 async def purge(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
-    return await _told(client, "session.purged", await client.runtime.purge(message.sessions))
+    outcome = await client.runtime.purge(message.sessions)
+    return await _audited(client, "session.purged", outcome)
 
 
-async def _told(client: SessionsClient, kind: AuditKind, done: DeletionOutcome) -> answers.DoneSessions:
-    """The result, after it was audited: a deleted session's journal, which would say who did it, is gone."""
-    for one in done.sessions:
-        await client.audit(kind, session=one)
-    return _done_fields(done)
+async def _audited(client: SessionsClient, kind: AuditKind, outcome: DeletionOutcome) -> answers.DoneSessions:
+    """The answer, after it was audited: a deleted session's journal, which would say who did it, is gone.
 
+    Raises:
+        UsageError: one session was asked for, and it was refused.
+    """
+    for session in outcome.sessions:
+        await client.audit(kind, session=session)
 
-def _done_fields(done: DeletionOutcome) -> answers.DoneSessions:
-    if not done.sessions and len(done.refused) == 1:
-        raise UsageError(next(iter(done.refused.values())))
-    return {"sessions": [*done.sessions], "refused": dict(done.refused), "note": done.note}
+    if not outcome.sessions and len(outcome.refused) == 1:
+        raise UsageError(next(iter(outcome.refused.values())))
+    return {"sessions": [*outcome.sessions], "refused": dict(outcome.refused), "note": outcome.note}
 
 
 async def list_deleted(client: SessionsClient, message: requests.ListDeleted) -> answers.DeletedSessions:
     rows = await asyncio.to_thread(client.runtime.store.deleted)
     return {
         "list": [
-            {"id": one.id, "title": info.title, "deleted": one.at, "records": info.records}
-            for one, info in rows
+            {"id": deleted.id, "title": info.title, "deleted": deleted.at, "records": info.records}
+            for deleted, info in rows
         ]
     }
 
 
 async def archive(client: SessionsClient, message: requests.ArchiveSession) -> answers.Download:
     store = client.runtime.store
-    store.path_of(message.session)
+    store.path_of(message.session)  # raises UsageError if there is none
+
     content = partial(_archived, store.folder, partial(store.export, message.session))
     return {"href": client.offer(archive_name(message.session), content)}
 
@@ -202,21 +206,22 @@ def _archived(folder: Path, export: _Export) -> Iterator[bytes]:
 async def import_archive(client: SessionsClient, message: requests.ImportSession) -> answers.ImportedSession:
     store = client.runtime.store
     with client.uploaded() as file:
-        made = await asyncio.to_thread(store.import_session, file, called="the file")
-    return {"session": made.session, "foreign": made.foreign, "left_out": sum(made.left_out.values())}
+        imported = await asyncio.to_thread(store.import_session, file, called="the file")
+
+    left_out = sum(imported.left_out.values())
+    return {"session": imported.session, "foreign": imported.foreign, "left_out": left_out}
 
 
 # --- within one -------------------------------------------------------------------------------------------
 
 
-async def find_text(client: SessionsClient, message: requests.Find) -> answers.Places:
-    session = client.watched()
-    records = session.records(0)
-    until = len(records) if message.at is None else message.at
+async def find_text(session: Session, message: requests.Find) -> answers.Places:
+    records = session.records(0)[: message.at]
+    folder = session.journal.parent
+    agent = message.agent or ""
 
-    def look() -> list[TextMatch]:
-        directory, agent = session.journal.parent, message.agent or ""
-        return [*find(records[:until], message.text, agent=agent, whose=message.whose, directory=directory)]
+    def search() -> list[TextMatch]:
+        return [*find(records, message.text, agent=agent, whose=message.whose, directory=folder)]
 
-    places = await asyncio.to_thread(look)
-    return {"count": len(places), "list": [_place_fields(one) for one in places[:_PLACES]]}
+    matches = await asyncio.to_thread(search)
+    return {"count": len(matches), "list": [_place_fields(match) for match in matches[:_PLACES]]}

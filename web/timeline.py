@@ -15,15 +15,9 @@ MOST: Final = 4_000
 """Spans in one answer."""
 
 
-class TimelineClient(Protocol):
-    """The part of a connection that this message acts on."""
-
-    def watched(self) -> Session: ...
-
-
-async def show_timeline(client: TimelineClient, message: requests.ShowTimeline) -> answers.Timeline:
-    """Answer `timeline`. It is an error if no session is watched, since reading must not start one."""
-    records = list(client.watched().records())
+async def show_timeline(session: Session, message: requests.ShowTimeline) -> answers.Timeline:
+    """Answer `timeline`."""
+    records = list(session.records())
     return await asyncio.to_thread(lambda: timeline_fields(waterfall(records)))
 
 
@@ -39,38 +33,43 @@ async def show_example(client: ExamplesClient, message: requests.ShowExample) ->
     folder = next((example.folder for example in examples if example.id == message.example), None)
     if folder is None:
         raise UsageError(f"There is no recording {message.example[:80]!r}.")
+
     return await asyncio.to_thread(lambda: timeline_fields(waterfall(read_records(folder))))
 
 
-def timeline_fields(told: Waterfall) -> answers.Timeline:
+def timeline_fields(timeline: Waterfall) -> answers.Timeline:
     """The fields of the answer."""
-    place = {path: index for index, path in enumerate(told.agents)}
-    shown = _longest(told)
-    spans: list[answers.SpanRow] = [
-        (place[one.agent], one.kind, _ms(one.begin), None if one.end is None else _ms(one.end), one.n, one.label, one.critical)
-        for one in shown
-    ]  # fmt: skip
+    place = {path: index for index, path in enumerate(timeline.agents)}
+    spans = _longest(timeline)
+
     return {
-        "started": told.started,
-        "ms": _ms(told.seconds),
-        "agents": [*told.agents],
-        "spans": spans,
-        "critical": _ms(told.critical),
-        "more": len(told.spans) - len(shown),
+        "started": timeline.started,
+        "ms": _ms(timeline.seconds),
+        "agents": [*timeline.agents],
+        "spans": [_span_row(span, place[span.agent]) for span in spans],
+        "critical": _ms(timeline.critical),
+        "more": len(timeline.spans) - len(spans),
     }
 
 
-def _longest(told: Waterfall) -> list[Stretch]:
+def _span_row(span: Stretch, agent: int) -> answers.SpanRow:
+    """A span, with the place of its agent in the list of agents."""
+    end = None if span.end is None else _ms(span.end)
+    return (agent, span.kind, _ms(span.begin), end, span.n, span.label, span.critical)
+
+
+def _longest(timeline: Waterfall) -> list[Stretch]:
     """The spans that are returned, in order; those on a critical path and the longest are preferred."""
-    if len(told.spans) <= MOST:
-        return [*told.spans]
+    if len(timeline.spans) <= MOST:
+        return [*timeline.spans]
 
     def weight(place: int) -> tuple[bool, float]:
-        one = told.spans[place]
-        return one.critical, (told.seconds if one.end is None else one.end) - one.begin
+        span = timeline.spans[place]
+        end = timeline.seconds if span.end is None else span.end
+        return span.critical, end - span.begin
 
-    kept = sorted(range(len(told.spans)), key=weight, reverse=True)[:MOST]
-    return [told.spans[place] for place in sorted(kept)]
+    places = sorted(range(len(timeline.spans)), key=weight, reverse=True)[:MOST]
+    return [timeline.spans[place] for place in sorted(places)]
 
 
 def _ms(seconds: float) -> int:
