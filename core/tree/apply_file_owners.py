@@ -7,7 +7,7 @@ or put back: only that agent knows whether the change was meant. Of calls that w
 knows which was last: their agents are told that they met, and not that one changed what the other wrote.
 
 Nobody is told what was asked for: a file that the writer's task names, or what a step of a plan does that builds on the
-other's.
+other's. That two write at the same time, nobody asks for.
 
 What a call changed is an outcome: the `effects` of a live directory, or the paths in a `result` that differ from the
 version before. Where neither says it (no versions are kept, or it was the first), what the call is known to write
@@ -17,8 +17,6 @@ have, it can't be told who did it, and nobody is told.
 
 from __future__ import annotations
 
-import posixpath
-import re
 from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -31,6 +29,7 @@ from iact.core.records.record import Record
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.file_owners import Overwriting, WritingCall
+from iact.core.tree.named_files import NamedFiles
 from iact.core.tree.plan_run import PlanRun
 from iact.core.tree.tree import Tree
 
@@ -41,7 +40,8 @@ _WORKSPACE: Final = "/workspace/"
 """Where files are of which a call says a path."""
 
 _CACHES: Final = frozenset(
-    {".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+    {".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".cache"}
+    | {".venv", ".tox", ".nox", ".ipynb_checkpoints", "node_modules"}
 )
 """Folders whose files nobody wrote as work."""
 
@@ -50,6 +50,9 @@ _MOST_FILES: Final = 10_000
 
 _MOST_UNTOLD: Final = 100
 """The most changes that wait to be told."""
+
+_MOST_MEETINGS: Final = 1_000
+"""The most pairs of agents of which it is known that they were told of a file that both wrote at the same time."""
 
 
 def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call) -> None:
@@ -133,6 +136,7 @@ def restore(tree: Tree) -> None:
 def _change(tree: Tree, paths: Iterable[str], calls: Collection[WritingCall]) -> None:
     """Note that one of these calls changed each of these files."""
     owners = tree.file_owners.owners
+    asked = _Asked(tree)
     for path in paths:
         if not _CACHES.isdisjoint(path.split("/")):
             continue
@@ -143,10 +147,10 @@ def _change(tree: Tree, paths: Iterable[str], calls: Collection[WritingCall]) ->
         if len(authors) == 1:
             surely = authors
         for author in sorted(surely):
-            _meet(tree, path, author, surely - {author}, at_once=True)
+            _meet(tree, path, author, surely - {author})
             # What may have been its own before is not taken for another's.
             if author not in before:
-                _meet(tree, path, author, before - surely)
+                _overwrite(tree, path, author, before - surely, asked)
         # The newest is last.
         if authors:
             owners[path] = authors
@@ -155,22 +159,53 @@ def _change(tree: Tree, paths: Iterable[str], calls: Collection[WritingCall]) ->
         del owners[next(iter(owners))]
 
 
-def _meet(tree: Tree, path: str, author: str, owners: Iterable[str], *, at_once: bool = False) -> None:
-    """Note that an agent changed a file that these may have written, if nobody asked the agent to."""
-    others = tuple(owner for owner in sorted(owners) if not _is_family(owner, author))
-    if not others:
-        return
-
-    decides = _above_all(tree, [author, *others])
-    if _is_asked_for(tree, path, author, decides) or all(_precedes(tree, owner, author) for owner in others):
-        return
-
+def _meet(tree: Tree, path: str, author: str, others: Iterable[str]) -> None:
+    """Note that an agent wrote a file while these did. They are told of a file once, however often they write it so."""
     known = tree.file_owners
-    overwriting = Overwriting(path, author, others, decides, at_once)
-    readers = [known.for_callers]
+    strangers = tuple(
+        other for other in _strangers(author, others) if (author, other, path) not in known.meetings
+    )
+    if not strangers:
+        return
+
+    if len(known.meetings) >= _MOST_MEETINGS:
+        known.meetings.clear()
+    known.meetings |= {(author, other, path) for other in strangers}
+    decides = _above_all(tree, [author, *strangers])
+    _note(tree, Overwriting(path, author, strangers, decides, at_once=True))
+
+
+def _overwrite(tree: Tree, path: str, author: str, owners: Iterable[str], asked: _Asked) -> None:
+    """Note that an agent changed a file that these may have written, if nobody asked the agent to."""
+    strangers = _strangers(author, owners)
+    if not strangers or _is_full(tree, author) or asked.builds_on(author, strangers):
+        return
+
+    decides = _above_all(tree, [author, *strangers])
+    if not asked.names(path, author, decides):
+        _note(tree, Overwriting(path, author, strangers, decides))
+
+
+def _strangers(author: str, others: Iterable[str]) -> tuple[str, ...]:
+    """Those of these agents that are neither above nor below one, nor the same."""
+    return tuple(other for other in sorted(others) if not _is_family(other, author))
+
+
+def _readers(tree: Tree, author: str) -> list[list[Overwriting]]:
+    """What waits to be told to those who hear of what this agent changed. A plan reads nothing."""
+    known = tree.file_owners
     if tree.agents[author].plan is None:
-        readers.append(known.for_writers)
-    for untold in readers:
+        return [known.for_callers, known.for_writers]
+    return [known.for_callers]
+
+
+def _is_full(tree: Tree, author: str) -> bool:
+    """Whether nothing more can wait to be told, so that nothing has to be found out."""
+    return all(len(untold) >= _MOST_UNTOLD for untold in _readers(tree, author))
+
+
+def _note(tree: Tree, overwriting: Overwriting) -> None:
+    for untold in _readers(tree, overwriting.by):
         if overwriting not in untold and len(untold) < _MOST_UNTOLD:
             untold.append(overwriting)
 
@@ -199,16 +234,34 @@ def _callers(tree: Tree, path: str) -> Iterator[str]:
         yield path
 
 
-def _is_asked_for(tree: Tree, path: str, author: str, decides: str) -> bool:
-    """Whether the task of an agent, or of one between it and who decides, names the file."""
-    name = re.escape(posixpath.basename(path))
-    named = re.compile(rf"(?<![\w.-]){name}(?![\w-])")
-    for agent in (author, *_callers(tree, author)):
-        if agent == decides:
-            return False
-        if any(named.search(text) for text in _tasks(tree.agents[agent])):
-            return True
-    return False
+class _Asked:
+    """What agents were asked to do, as far as one change of files needs it. Each task is read once, for all files."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._named = dict[str, NamedFiles]()
+        self._ordered = dict[tuple[str, str], bool]()
+
+    def names(self, path: str, author: str, decides: str) -> bool:
+        """Whether the task of an agent, or of one between it and who decides, names the file."""
+        for agent in (author, *_callers(self._tree, author)):
+            if agent == decides:
+                return False
+            if agent not in self._named:
+                self._named[agent] = NamedFiles(_tasks(self._tree.agents[agent]))
+            if self._named[agent].names(path):
+                return True
+        return False
+
+    def builds_on(self, author: str, owners: Iterable[str]) -> bool:
+        """Whether plans have ordered that an agent goes on with what each of these has done."""
+        return all(self._goes_on(author, owner) for owner in owners)
+
+    def _goes_on(self, author: str, owner: str) -> bool:
+        pair = (author, owner)
+        if pair not in self._ordered:
+            self._ordered[pair] = _precedes(self._tree, owner, author)
+        return self._ordered[pair]
 
 
 def _tasks(agent: Agent) -> Iterator[str]:
@@ -282,5 +335,15 @@ def for_caller(tree: Tree, caller: Agent, child: Agent) -> list[Overwriting]:
         and (overwriting.by == child.path or _is_below(overwriting.by, child.path))
     ]
     if told:
-        known.for_callers = [overwriting for overwriting in known.for_callers if overwriting not in told]
+        known.for_callers = [
+            overwriting
+            for overwriting in known.for_callers
+            if overwriting not in told and not any(_is_same_meeting(overwriting, other) for other in told)
+        ]
     return told
+
+
+def _is_same_meeting(one: Overwriting, other: Overwriting) -> bool:
+    """Whether two notes say of each of two agents that it wrote a file while the other did. Who decides hears of it once."""
+    is_of_both = one.path == other.path and one.of == (other.by,) and other.of == (one.by,)
+    return is_of_both and one.at_once and other.at_once

@@ -40,7 +40,8 @@ class FileOwners:
     """Who wrote what last. `owners`: for each file, the agent, or those whose calls ran at the same time.
 
     `uploaded`: files of a person that no version has yet. `calls`: those that may have written and are not accounted for,
-    by record. `for_writers`, `for_callers`: what those who wrote, and those who decide, are not told yet.
+    by record. `for_writers`, `for_callers`: what those who wrote, and those who decide, are not told yet. `meetings`: an
+    agent, another, and a file that they wrote at the same time, of which the first was told.
     """
 
     owners: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -48,3 +49,4 @@ class FileOwners:
     uploaded: set[str] = field(default_factory=set)
     for_writers: list[Overwriting] = field(default_factory=list)
     for_callers: list[Overwriting] = field(default_factory=list)
+    meetings: set[tuple[str, str, str]] = field(default_factory=set)

@@ -116,6 +116,19 @@ def test_nobody_is_told_what_was_asked_for(tmp_path: Path, kind: str) -> None:
     assert not any("another agent wrote" in text for text in read.values())
 
 
+def test_a_name_that_begins_with_anothers_does_not_ask_for_it(tmp_path: Path) -> None:
+    read = contexts(
+        tmp_path,
+        "scratch",
+        {
+            "/": [call("one"), call("two", "Write out.txt.bak and other/out.txt."), "Done."],
+            "/one": [do("write out.txt first"), "Written."],
+            "/two": [do("write out.txt second"), "Written, too."],
+        },
+    )
+    assert WROTE_OVER in read["/two"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_callers_and_their_children_work_on_the_same_files(tmp_path: Path, kind: str) -> None:
     """A child goes on with what its caller began, and a caller with what its child did."""
@@ -214,7 +227,8 @@ def test_calls_that_are_known_to_write_a_file_at_the_same_time_are_told_that_the
         )
         told = f"You {met} the other wrote. Your caller is told, and decides what stays."
         assert read[agent].count(told) == 1
-        assert read["/"].count(f"For this, it {met} the other wrote: look, and decide what stays.") == 1
+    assert read["/"].count("For this, it and another agent wrote at the same time: out.txt (with ") == 1
+    assert read["/"].count("the other wrote: look, and decide what stays.") == 1, "once for both"
 
 
 IN_ORDER = """\
