@@ -989,18 +989,19 @@ def acting_kind(path: str, state: FileState) -> ActingKind | None:
 def _by_path(path: str) -> ActingKind | None:
     """The kind of a path in lower case, by its name, by the end of it, or by a folder that it is in."""
     folder, _, name = path.rpartition("/")
-    found = [*_EXACT.get(name, ()), *_fitting(_GLOBS, name)]
+    rows = [*_EXACT.get(name, ()), *_fitting(_GLOBS, name)]
 
     if folder:
-        found += [at for at, end in _ENDS if end.fullmatch(path)]
-        found += _in_folder(folder)
-    return KINDS[min(found)] if found else None
+        rows += [row for row, end in _ENDS if end.fullmatch(path)]
+        rows += _in_folder(folder)
+
+    return KINDS[min(rows)] if rows else None
 
 
 @functools.lru_cache(maxsize=1024)
 def _in_folder(folder: str) -> tuple[int, ...]:
     """The kinds of whatever is in a folder, by its name or by that of one around it."""
-    return tuple(at for name in folder.split("/") for at in _fitting(_FOLDERS, name))
+    return tuple(row for name in folder.split("/") for row in _fitting(_FOLDERS, name))
 
 
 _Patterns = tuple[tuple[int, re.Pattern[str]], ...]
@@ -1008,7 +1009,7 @@ _Patterns = tuple[tuple[int, re.Pattern[str]], ...]
 
 
 def _fitting(patterns: _Patterns, name: str) -> list[int]:
-    return [at for at, pattern in patterns if pattern.match(name)]
+    return [row for row, pattern in patterns if pattern.match(name)]
 
 
 def _is_glob(name: str) -> bool:
@@ -1017,33 +1018,33 @@ def _is_glob(name: str) -> bool:
 
 def _exact() -> Mapping[str, tuple[int, ...]]:
     """The kinds by the names that are written out."""
-    found: dict[str, tuple[int, ...]] = {}
-    for at, kind in enumerate(KINDS):
+    rows_by_name: dict[str, tuple[int, ...]] = {}
+    for row, kind in enumerate(KINDS):
         for name in kind.names:
             if not _is_glob(name):
                 lower = name.casefold()
-                found[lower] = (*found.get(lower, ()), at)
-    return found
+                rows_by_name[lower] = (*rows_by_name.get(lower, ()), row)
+    return rows_by_name
 
 
 def _patterns(globs_of: Callable[[ActingKind], Iterable[str]]) -> _Patterns:
     """One pattern for each kind that has such globs."""
-    found = []
-    for at, kind in enumerate(KINDS):
+    patterns = []
+    for row, kind in enumerate(KINDS):
         globs = [fnmatch.translate(glob.casefold()) for glob in globs_of(kind)]
         if globs:
-            found.append((at, re.compile("|".join(globs))))
-    return tuple(found)
+            patterns.append((row, re.compile("|".join(globs))))
+    return tuple(patterns)
 
 
 def _ends() -> _Patterns:
     """Patterns of whole paths that end as a kind says. A `*` stays within a name."""
-    found = []
-    for at, kind in enumerate(KINDS):
+    patterns = []
+    for row, kind in enumerate(KINDS):
         if kind.paths:
             ends = "|".join(re.escape(end).replace(r"\*", "[^/]*") for end in kind.paths)
-            found.append((at, re.compile(rf"(?:.*/)?(?:{ends})", re.DOTALL)))
-    return tuple(found)
+            patterns.append((row, re.compile(rf"(?:.*/)?(?:{ends})", re.DOTALL)))
+    return tuple(patterns)
 
 
 _EXACT: Final = _exact()

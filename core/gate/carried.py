@@ -86,34 +86,39 @@ def sending_of(function: str, arguments: Mapping[str, JSON], *, page: str) -> Se
     if function in _ADDRESSES:
         address = arguments.get(_ADDRESSES[function])
         if isinstance(address, str) and address:
-            return Sending(host_of(address) or "", "address", (address, *_beside(function, arguments)))
+            texts = (address, *_beside(function, arguments))
+            return Sending(host_of(address) or "", "address", texts)
         return None
 
     if function == _SEARCH:
         words = _texts(arguments, ("query",))
         return Sending("the search server", "query", (*words, *_beside(function, arguments)))
+
     if function == _FORM:
         return Sending(page, "form", _texts(arguments, ("value",)))
     return None
 
 
 def _texts(arguments: Mapping[str, JSON], names: Iterable[str]) -> tuple[str, ...]:
-    found = (arguments.get(name) for name in names)
-    return tuple(text for text in found if isinstance(text, str))
+    values = (arguments.get(name) for name in names)
+    return tuple(text for text in values if isinstance(text, str))
 
 
 def _beside(function: str, arguments: Mapping[str, JSON]) -> tuple[str, ...]:
     """What a function sends beside its address or its words, without what says nothing."""
-    found = []
+    texts = []
     for name in _BESIDE.get(function, ()):
         match arguments.get(name):
+            # In Python a bool is an int, too.
             case bool() | None:
                 continue
+
             case int() | float() as number if abs(number) > _FEW or number != int(number):
-                found.append(str(number))
+                texts.append(str(number))
+
             case str() as text if text and text not in _USUAL and not _LANGUAGE.fullmatch(text):
-                found.append(text)
-    return tuple(found)
+                texts.append(text)
+    return tuple(texts)
 
 
 def bare_host(address: str) -> str:
@@ -155,6 +160,7 @@ def why_asked(sending: Sending, strange: Iterable[str], private: Iterable[str]) 
     shown = " ".join(" ".join(sending.texts).split())
     if len(shown) > _SHOWN:
         shown = shown[: _SHOWN - 1] + "…"
+
     where = sending.destination or "a place that can't be told"
     read = ", ".join([*sorted(strange), *sorted(private)])
     return f"It sends {_AS[sending.kind]} to {where}: {shown!r}. It has read what strangers wrote and what isn't public: {read}."

@@ -48,6 +48,7 @@ def kind_of(parameter: str, value: JSON) -> Kind:
     named = [_BY_NAME[word.lower()] for word in _WORD.findall(parameter) if word.lower() in _BY_NAME]
     if named:
         return min(named)
+
     texts = texts_of(value)
     for kind, form in ((Kind.WHO, _ADDRESS), (Kind.WHERE, _PLACE), (Kind.HOW_MUCH, _AMOUNT)):
         if any(form.fullmatch(text) for text in texts):

@@ -51,9 +51,12 @@ class Delays:
         """Record how long a call took until it was lost or completed."""
         if seconds < 0:
             return
+
         taken = self._functions.setdefault(function, _Taken())
         self._functions.move_to_end(function)
-        (taken.lost if lost else taken.completed).append(min(seconds, LONGEST))
+        durations = taken.lost if lost else taken.completed
+        durations.append(min(seconds, LONGEST))
+
         if len(self._functions) > _FUNCTIONS:
             self._functions.popitem(last=False)
 
@@ -61,25 +64,33 @@ class Delays:
         """Draw the delay of one denial of a function, in seconds."""
         own = self._functions.get(function, _Taken())
         known = list(own.lost)
+
+        # The more losses there are, the more often one of them is used.
         if len(known) < ENOUGH and source.random() * ENOUGH >= len(known):
             known = list(own.completed) or self._elsewhere()
+
         return min(LONGEST, _between(sorted(known), source))
 
     def _elsewhere(self) -> list[float]:
         """Durations to use for a function without any of its own."""
-        everything = self._functions.values()
-        lost = list(chain.from_iterable(one.lost for one in everything))
-        return (
-            lost
-            or list(chain.from_iterable(one.completed for one in everything if one.completed))
-            or [*PRIOR]
-        )
+        functions = self._functions.values()
+        lost = list(chain.from_iterable(taken.lost for taken in functions))
+        if lost:
+            return lost
+
+        completed = list(chain.from_iterable(taken.completed for taken in functions))
+        return completed or [*PRIOR]
 
 
 def _between(known: Sequence[float], source: random.Random) -> float:
     """Return one of these values, or a value between two neighbours. Each interval is equally likely."""
     place = source.random() * len(known)
     at = int(place)
+
+    # The interval of a value ends in the middle between it and each of its neighbours.
     below = known[max(0, at - 1)]
-    low, high = (below + known[at]) / 2, (known[at] + known[min(len(known) - 1, at + 1)]) / 2
+    above = known[min(len(known) - 1, at + 1)]
+    low = (below + known[at]) / 2
+    high = (known[at] + above) / 2
+
     return (low + (high - low) * (place - at)) * source.uniform(0.98, 1.02)

@@ -62,29 +62,33 @@ def derived(said: Iterable[str], value: str, known: frozenset[str] = frozenset()
     bare = value.strip()
     if not bare or len(bare) > _LONGEST:
         return False
+
     texts = tuple(said)
-    names = _names_of(texts) | {one for one in known if len(one) >= _SHORTEST}
-    return (
-        _is_list(bare, names)
-        or _is_path(bare, names)
-        or any(_fills(one, bare, text, frozenset()) for text in texts for one in _templates(text))
-        or any(_is_sum(text, bare) for text in texts)
-        or any(_is_end(text, bare) for text in texts)
-    )
+    names = _names_of(texts) | {value for value in known if len(value) >= _SHORTEST}
+    if _is_list(bare, names) or _is_path(bare, names):
+        return True
+
+    return any(
+        _is_filled(text, bare) or _is_sum(text, bare) or _is_end(text, bare)
+        for text in texts
+    )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=64)
 def _names_of(texts: tuple[str, ...]) -> frozenset[str]:
     """The pieces in the user's words."""
-    found: dict[str, None] = {}
+    pieces: dict[str, None] = {}  # in the order in which they were written, so that a bound cuts the same
     for text in texts:
-        for quoted in _QUOTED.finditer(text):
-            found[next(one for one in quoted.groups() if one is not None).strip()] = None
+        for quoted in _quotes(text):
+            pieces[quoted.strip()] = None
+
         for token in _TOKEN.finditer(text):
             bare = token.group().rstrip(".:!?/")
             if len(bare) <= _LONGEST_NAME and _NAME.fullmatch(bare):
-                found[bare] = None
-    return frozenset([one for one in found if len(one) >= _SHORTEST and _LETTER.search(one)][:_MANY])
+                pieces[bare] = None
+
+    names = [piece for piece in pieces if len(piece) >= _SHORTEST and _LETTER.search(piece)]
+    return frozenset(names[:_MANY])
 
 
 # --- lists --------------------------------------------------------------------------------------------------------
@@ -92,8 +96,8 @@ def _names_of(texts: tuple[str, ...]) -> frozenset[str]:
 
 def _is_list(value: str, names: frozenset[str]) -> bool:
     """Whether the value is several names with separators between them, each name once."""
-    items = [one.strip() for one in _ITEMS.split(value)]
-    return 2 <= len(items) == len(set(items)) and all(one in names for one in items)
+    items = [item.strip() for item in _ITEMS.split(value)]
+    return 2 <= len(items) == len(set(items)) and all(item in names for item in items)
 
 
 # --- paths --------------------------------------------------------------------------------------------------------
@@ -106,12 +110,16 @@ def _is_path(value: str, names: frozenset[str]) -> bool:
 
 
 def _joined(rest: str, names: frozenset[str], left: int, *, first: bool) -> bool:
+    """Whether `rest` is at most `left` of the names, joined. `first`: the path begins here."""
     for piece in names:
         trimmed = piece.rstrip("/")
         if not _goes_down(trimmed, first=first):
             continue
-        if rest == trimmed:
-            return not first  # a name alone is a literal, not a composition
+
+        # A name alone is a literal, not a composition. Other names may still compose it, whatever order they come in.
+        if rest == trimmed and not first:
+            return True
+
         if left > 1 and rest.startswith(f"{trimmed}/"):
             below = rest[len(trimmed) + 1 :]
             if _joined(below, names - {piece}, left - 1, first=False):
@@ -121,9 +129,12 @@ def _joined(rest: str, names: frozenset[str], left: int, *, first: bool) -> bool
 
 def _goes_down(piece: str, *, first: bool) -> bool:
     """Whether a name may be at this position of a path. A name that leads up, or starts over, may not."""
-    steps = piece.split("/")
-    leads_up = any(one in (".", "..") for one in steps)
-    return bool(piece) and not leads_up and (first or not (piece[0] in "/~" or "://" in piece))
+    if not piece:
+        return False
+
+    leads_up = any(step in (".", "..") for step in piece.split("/"))
+    starts_over = piece[0] in "/~" or "://" in piece
+    return not leads_up and (first or not starts_over)
 
 
 # --- templates ----------------------------------------------------------------------------------------------------
@@ -132,18 +143,25 @@ def _goes_down(piece: str, *, first: bool) -> bool:
 @functools.lru_cache(maxsize=256)
 def _templates(text: str) -> tuple[tuple[str, ...], ...]:
     """What the user wrote with slots to fill, each as the literals around its slots."""
-    found = []
+    templates = []
     for source in [*(token.group() for token in re.finditer(r"\S+", text)), *_quotes(text)]:
         literals = tuple(_SLOT.split(source.strip("`\"'“”,;!?")))
-        parted = all(literals[1:-1])
-        if 2 <= len(literals) <= _MOST and parted and sum(map(len, literals)) >= _SHORTEST:
-            found.append(literals)
-    return tuple(found[:_MANY])
+        has_slots = 2 <= len(literals) <= _MOST
+        parted = all(literals[1:-1])  # two slots side by side would join two pieces directly
+        if has_slots and parted and sum(map(len, literals)) >= _SHORTEST:
+            templates.append(literals)
+    return tuple(templates[:_MANY])
 
 
 def _quotes(text: str) -> Iterator[str]:
+    """What is between quotation marks or backticks."""
     for quoted in _QUOTED.finditer(text):
-        yield next(one for one in quoted.groups() if one is not None)
+        yield next(inside for inside in quoted.groups() if inside is not None)
+
+
+def _is_filled(text: str, value: str) -> bool:
+    """Whether `value` is one of the user's templates, filled."""
+    return any(_fills(template, value, text, frozenset()) for template in _templates(text))
 
 
 def _fills(literals: tuple[str, ...], value: str, text: str, used: frozenset[str]) -> bool:
@@ -151,18 +169,26 @@ def _fills(literals: tuple[str, ...], value: str, text: str, used: frozenset[str
     head, *tail = literals
     if not value.startswith(head):
         return False
+
     rest = value[len(head) :]
     if not tail:
         return not rest
-    return any(
-        rest.startswith(tail[0], end) and _fits(rest[:end], text, used)
-        and _fills(tuple(tail), rest[end:], text, used | {rest[:end]})
-        for end in range(_SHORTEST, min(len(rest), _LONGEST_FILLING) + 1)
-    )  # fmt: skip
+
+    # Each end at which the slot could stop, and what follows it begin.
+    for end in range(_SHORTEST, min(len(rest), _LONGEST_FILLING) + 1):
+        piece = rest[:end]
+        if not rest.startswith(tail[0], end) or not _fits(piece, text, used):
+            continue
+        if _fills(tuple(tail), rest[end:], text, used | {piece}):
+            return True
+    return False
 
 
 def _fits(piece: str, text: str, used: frozenset[str]) -> bool:
-    return piece not in used and _FILLING.fullmatch(piece) is not None and wrote(_SLOT.sub(" ", text), piece)
+    """Whether a piece may fill a slot: a word of the message, outside of its slots, that fills no other."""
+    if piece in used or _FILLING.fullmatch(piece) is None:
+        return False
+    return wrote(_SLOT.sub(" ", text), piece)
 
 
 # --- sums and ends ------------------------------------------------------------------------------------------------
@@ -188,18 +214,21 @@ def _is_sum(text: str, value: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _sums(text: str) -> frozenset[Decimal]:
-    found: set[Decimal] = set()
-    for part in _SENTENCE.split(text):
-        amounts: dict[str, list[Decimal]] = {}
-        if not _TOTAL.search(part):
+    sums: set[Decimal] = set()
+    for sentence in _SENTENCE.split(text):
+        if not _TOTAL.search(sentence):
             continue
-        for before, number, behind in _MONEY.findall(part):
+
+        amounts: dict[str, list[Decimal]] = {}
+        for before, number, behind in _MONEY.findall(sentence):
             sign = (before or behind).lower()
             if sign:
-                name = _CURRENCY.get(sign, sign.upper())
-                amounts.setdefault(name, []).append(Decimal(number.replace(",", "")))
-        found |= {sum(several, Decimal(0)) for several in amounts.values() if len(several) > 1}
-    return frozenset(found)
+                currency = _CURRENCY.get(sign, sign.upper())
+                amounts.setdefault(currency, []).append(Decimal(number.replace(",", "")))
+
+        # All amounts of a currency or none: which of them are added is nobody's choice.
+        sums |= {sum(several, Decimal(0)) for several in amounts.values() if len(several) > 1}
+    return frozenset(sums)
 
 
 _CLOCK: Final = re.compile(
@@ -211,7 +240,9 @@ _LENGTH: Final = re.compile(
 )
 _WORDS: Final = {"a": 60, "an": 60, "one": 60, "two": 120, "three": 180, "half an": 30}
 _STAMP: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d):(\d\d)(?::00)?", re.ASCII)
-_LEAST, _LONG = 5, 24 * 60
+_SHORTEST_DURATION: Final = 5
+_DAY: Final = 24 * 60
+"""In minutes, as all times here."""
 
 
 def _is_end(text: str, value: str) -> bool:
@@ -219,33 +250,45 @@ def _is_end(text: str, value: str) -> bool:
     stamp = _STAMP.fullmatch(value)
     if stamp is None or not wrote(text, stamp[1]):
         return False
-    return int(stamp[2]) * 60 + int(stamp[3]) in _ends(text)
+
+    hour = int(stamp[2])
+    minute = int(stamp[3])
+    return hour * 60 + minute in _ends(text)
 
 
 @functools.lru_cache(maxsize=256)
 def _ends(text: str) -> frozenset[int]:
     """Minutes of the day at which something ends, where a sentence has exactly one start time and one duration."""
-    found: set[int] = set()
-    for part in re.split(r"\n+|(?<=[!?])\s+|(?<=[a-z]{3}\.)\s+", text):
-        begins, lasts = list(_begins(part)), list(_durations(part))
-        if len(begins) == 1 and len(lasts) == 1 and begins[0] + lasts[0] < _LONG:
-            found.add(begins[0] + lasts[0])
-    return frozenset(found)
+    ends: set[int] = set()
+    for sentence in re.split(r"\n+|(?<=[!?])\s+|(?<=[a-z]{3}\.)\s+", text):
+        starts = list(_starts(sentence))
+        durations = list(_durations(sentence))
+        if len(starts) != 1 or len(durations) != 1:
+            continue
+
+        end = starts[0] + durations[0]
+        if end < _DAY:
+            ends.add(end)
+    return frozenset(ends)
 
 
-def _begins(text: str) -> Iterator[int]:
-    for hour, minute, half, plain, minutes in _CLOCK.findall(text):
+def _starts(text: str) -> Iterator[int]:
+    """The times of day in a text."""
+    for hour, minute, half, plain_hour, plain_minute in _CLOCK.findall(text):
         if half and 1 <= int(hour) <= 12:
-            yield (int(hour) % 12 + (12 if half.lower() == "p" else 0)) * 60 + int(minute or 0)
-        elif plain:
-            yield int(plain) * 60 + int(minutes)
+            afternoon = 12 if half.lower() == "p" else 0
+            yield (int(hour) % 12 + afternoon) * 60 + int(minute or 0)
+        elif plain_hour:
+            yield int(plain_hour) * 60 + int(plain_minute)
 
 
 def _durations(text: str) -> Iterator[int]:
+    """The durations in a text. A word for a number counts for hours alone."""
     for amount, unit in _LENGTH.findall(text):
-        hours = unit.lower().startswith("h")
-        minutes = _WORDS.get(amount.lower()) if hours else None
+        in_hours = unit.lower().startswith("h")
+        minutes = _WORDS.get(amount.lower()) if in_hours else None
         if minutes is None and amount.isdigit():
-            minutes = int(amount) * (60 if hours else 1)
-        if minutes is not None and minutes >= _LEAST:
+            minutes = int(amount) * (60 if in_hours else 1)
+
+        if minutes is not None and minutes >= _SHORTEST_DURATION:
             yield minutes

@@ -54,25 +54,33 @@ def rate(change: FileChange, own: FileState | None, policy: Policy, *, additions
     if fixed:
         return Effect(2, fixed, fixed=True, acts=kind)
 
-    found = _by_nature(change, own)
-    ruled = _by_rules(change, found.impact, policy)
-    if ruled == found.impact:
-        return Effect(found.impact, found.why, acts=kind)
-    return Effect(ruled, f"{found.why} A rule of the policy rates it {ruled:g}.", acts=kind)
+    natural = _by_nature(change, own)
+    ruled = _by_rules(change, natural.impact, policy)
+    if ruled == natural.impact:
+        return Effect(natural.impact, natural.why, acts=kind)
+    return Effect(ruled, f"{natural.why} A rule of the policy rates it {ruled:g}.", acts=kind)
 
 
 def highest(effects: Iterable[Effect]) -> Effect:
     """Return the effect with the most impact, the first of several."""
-    return max(effects, key=lambda one: one.impact, default=Effect(0, "Nothing changed."))
+    return max(effects, key=lambda effect: effect.impact, default=Effect(0, "Nothing changed."))
 
 
 def same(one: FileState | None, other: FileState | None) -> bool:
     """Whether two states are the same, except for set-id bits, which are never applied."""
     if one is None or other is None:
         return one is other
-    alike = (one.type, one.mode & _PERMISSIONS, one.target, one.sha256)
-    sized = one.type != "file" or one.size == other.size
-    return sized and alike == (other.type, other.mode & _PERMISSIONS, other.target, other.sha256)
+
+    # Only a file's size says something; that of a folder is the file system's own affair.
+    if one.type == "file" and one.size != other.size:
+        return False
+
+    return (one.type, one.mode & _PERMISSIONS, one.target, one.sha256) == (
+        other.type,
+        other.mode & _PERMISSIONS,
+        other.target,
+        other.sha256,
+    )
 
 
 def _reaches_beyond(change: FileChange) -> str:
@@ -80,8 +88,10 @@ def _reaches_beyond(change: FileChange) -> str:
     now = change.now
     if any(part in ("", ".", "..") for part in change.path.split("/")):
         return "Its name leads out of the directory."
+
     if "other" in {state.type for state in (change.was, now) if state is not None}:
         return f"It {_DONE[change.kind]} a device, pipe or socket."
+
     if now is None:
         return ""
     if now.type == "file" and now.mode & _SET_ID:
@@ -95,9 +105,15 @@ def leads_out(path: str, target: str) -> bool:
     """Whether a link at `path` with this target leads out of the directory, judged by its text."""
     if target.startswith("/") or not target:
         return True
+
     depth = path.count("/")
     for part in target.split("/"):
-        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
+        if part == "..":
+            depth -= 1
+        elif part not in ("", "."):
+            depth += 1
+
+        # Also if it comes back later: what lies between is not in the directory.
         if depth < 0:
             return True
     return False
@@ -105,20 +121,25 @@ def leads_out(path: str, target: str) -> bool:
 
 def _by_nature(change: FileChange, own: FileState | None) -> Effect:
     """The effect of a change if no rule applies."""
-    was, now, does = change.was, change.now, _DONE[change.kind]
+    was = change.was
+    now = change.now
+    does = _DONE[change.kind]
     types = [state.type for state in (was, now) if state is not None]
+
     if "link" in types:
         return Effect(2, f"It {does} a link, through which other files can be reached.")
     if any(part.startswith(".") for part in change.path.split("/")):
         return Effect(
             2, f"It {does} something whose name begins with a dot; programs take settings from such files."
         )
-    if was is None or now is None:
-        kind = _NAMED[types[0]] if types else "something"
-    else:
-        kind = _NAMED[was.type]
-        if "file" in types and (was.mode ^ now.mode) & _EXECUTE:
+
+    if was is not None and now is not None and "file" in types:
+        may_run_differs = (was.mode ^ now.mode) & _EXECUTE
+        if may_run_differs:
             return Effect(2, "It changes whether a file can be run as a program.")
+
+    # What was there is what the change does away with; of an addition there is only what came.
+    kind = _NAMED[types[0]] if types else "something"
     if change.kind == "add":
         return Effect(1, f"It adds {kind}.")
     if own is not None and same(own, was):
@@ -136,33 +157,44 @@ def _by_rules(change: FileChange, impact: float, policy: Policy) -> float:
     """
     if not policy.effects:
         return impact
-    ruled: dict[str, float] = {}
+
+    highest_of: dict[str, float] = {}
     for rule in policy.effects:
         if matches(rule, change):
-            ruled[rule.scope] = max(rule.impact, ruled.get(rule.scope, rule.impact))
-    return max((ruled.get(name, impact) for name in policy.names), default=impact)
+            highest_of[rule.scope] = max(rule.impact, highest_of.get(rule.scope, rule.impact))
+
+    return max((highest_of.get(scope, impact) for scope in policy.names), default=impact)
 
 
 def matches(rule: EffectRule, change: FileChange) -> bool:
     """Whether a rule applies to a change."""
-    return (not rule.kinds or change.kind in rule.kinds) and _pattern(rule.path).fullmatch(
-        change.path
-    ) is not None
+    if rule.kinds and change.kind not in rule.kinds:
+        return False
+    return _pattern(rule.path).fullmatch(change.path) is not None
 
 
 @functools.lru_cache(maxsize=256)
 def _pattern(glob: str) -> re.Pattern[str]:
     """Compile a glob. `*` and `?` stay within a name, `**` is any number of names; leading dots are written out."""
-    parts = glob.strip("/").split("/")
-    pieces: list[str] = []
-    for at, part in enumerate(parts):
-        last = at == len(parts) - 1
-        if part == "**":
-            pieces.append(r"[^./][^/]*(?:/[^./][^/]*)*" if last else r"(?:[^./][^/]*/)*")
-            continue
-        pieces.append(("(?!\\.)" if part[:1] in ("*", "?") else "") + _name(part) + ("" if last else "/"))
+    *folders, last = glob.strip("/").split("/")
+    pieces = [_folders(part) for part in folders]
+
+    if last == "**":
+        pieces.append(r"[^./][^/]*(?:/[^./][^/]*)*")
+    else:
+        pieces.append(_name(last))
     return re.compile("".join(pieces), re.DOTALL)
 
 
+def _folders(part: str) -> str:
+    """The pattern of a part of a glob that is not its last, with the slash behind it."""
+    if part == "**":
+        return r"(?:[^./][^/]*/)*"
+    return _name(part) + "/"
+
+
 def _name(part: str) -> str:
-    return "".join("[^/]*" if one == "*" else "[^/]" if one == "?" else re.escape(one) for one in part)
+    """The pattern of one name. A wildcard at its beginning doesn't match a dot."""
+    wildcards = {"*": "[^/]*", "?": "[^/]"}
+    pattern = "".join(wildcards.get(character) or re.escape(character) for character in part)
+    return rf"(?!\.){pattern}" if part[:1] in ("*", "?") else pattern

@@ -38,20 +38,22 @@ class TicketError(IactError):
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """One call that an agent wants to make. `arguments`: the digest of the arguments and of the attached values."""
+    """One call that an agent wants to make."""
 
     agent: str
     function: str
     arguments: str
+    """The digest of the arguments and of the attached values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """The gate denies the call. `reason` is for people only."""
+    """The gate denies the call."""
 
     by: Authority
     impact: float
     reason: str
+    """For people only."""
 
 
 class Ticket:
@@ -118,10 +120,12 @@ def decide(
     """
     if not grant.scope.contains(request.function):
         return Denial("scope", impact, f"{request.function} is not in the scope “{grant.scope.name}”.")
+
     cap = grant.scope.cap(request.function)
     if impact > min(grant.intent, cap):
         limit = f"the intent is {grant.intent:g}" if grant.intent <= cap else f"its cap is {cap:g}"
         return Denial("impact", impact, f"The call has impact {impact:g}, and {limit}.")
+
     return Ticket(_MAKER, request, impact, right_of(impact, grant, held=held), layer=layer)
 
 
@@ -133,25 +137,27 @@ ASK_FROM: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """No rule denies the call, but an authority must say yes. `reason` is for that authority.
-
-    `by`: the rule that asks. A question is valid for one answer.
-    """
+    """No rule denies the call, but an authority must say yes. A question is valid for one answer."""
 
     request: CallRequest
     impact: float
     by: Literal["provenance", "clearance"]
+    """The rule that asks."""
     reason: str
+    """For that authority."""
     right: Right = field(default="look", compare=False)
+    """What the ticket allows that a yes makes of this."""
     layer: bool = field(default=False, compare=False)
+    """Whether that ticket is for the layer alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A clearance authority's answer. `reason` is for people only."""
+    """A clearance authority's answer."""
 
     allow: bool
     reason: str
+    """For people only."""
 
 
 def consider(
@@ -179,35 +185,54 @@ def consider(
     """
     if policy.lockdown:
         return Denial("lockdown", impact, "Everything is locked down.")
+
     decision = decide(request, impact, grant, held=held, layer=layer)
     if isinstance(decision, Denial):
         return decision
     right = decision.right
+
+    # All that denies comes before all that asks: nobody is asked about a call that can't be made anyway.
     if grant.intent > 0 and policy.for_readers(request.function):
         return Denial("provenance", impact, f"{request.function} is for agents of intent 0 alone.")
     if over is not None:
         return Denial("rate", impact, f"More than {over.calls} calls of {over.function} in {over.per:g} s.")
+
     broken = _broken(request, arguments, provenance, policy, known or {})
     if broken is not None:
         rule, reason = broken
         if rule.otherwise == "deny":
             return Denial("provenance", impact, reason)
         return Question(request, impact, "provenance", reason, right, layer)
-    reaches = policy.meets_others(request.function)
-    if (reaches or impact >= ASK_FROM) and (strange := provenance.strange(provenance.all(), policy.trusted)):
-        names = ", ".join(sorted(strange))
-        why = f"The call has impact {impact:g} and is touched by {names}."
-        if reaches:
-            why = f"Other people meet what the call does, and it is touched by {names}."
-        return Question(request, impact, "provenance", why, right, layer)
+
+    touched = _touched(request, impact, provenance, policy)
+    if touched:
+        return Question(request, impact, "provenance", touched, right, layer)
     if carries:
         return Question(request, impact, "provenance", carries, right, layer)
+
     if packages:
         return Question(request, impact, "clearance", packages, right, layer)
     if clearance or policy.clears(request.function):
-        why = f"Clearance is needed for {request.function}."
-        return Question(request, impact, "clearance", why, right, layer)
+        needed = f"Clearance is needed for {request.function}."
+        return Question(request, impact, "clearance", needed, right, layer)
+
     return decision
+
+
+def _touched(request: CallRequest, impact: float, provenance: Provenance, policy: Policy) -> str:
+    """Why somebody must be asked about a call that untrusted content has touched; empty if nobody must."""
+    reaches_others = policy.meets_others(request.function)
+    if not reaches_others and impact < ASK_FROM:
+        return ""
+
+    strange = provenance.strange(provenance.all(), policy.trusted)
+    if not strange:
+        return ""
+
+    names = ", ".join(sorted(strange))
+    if reaches_others:
+        return f"Other people meet what the call does, and it is touched by {names}."
+    return f"The call has impact {impact:g} and is touched by {names}."
 
 
 def settle(question: Question, answer: Answer) -> Ticket | Denial:
@@ -228,25 +253,31 @@ def _broken(
 
     Rules that deny come before rules that ask; among these, the most decisive argument comes first.
     """
-    broken = (
-        (rule, wrong)
-        for rule in policy.requires_of(request.function)
-        if rule.parameter in arguments
-        and (wrong := _unmet(rule, arguments[rule.parameter], provenance, policy, known)) is not None
-    )
-    if policy.questions == 0:
-        first = next(broken, None)
-        return first and (first[0], _uncovered(first[0].parameter, request.function, first[1]))
-    ranked = sorted(broken, key=lambda one: _rank(one[0], arguments[one[0].parameter]))
-    if not ranked:
+    broken: list[tuple[Require, str]] = []
+    for rule in policy.requires_of(request.function):
+        if rule.parameter not in arguments:
+            continue
+        uncovered = _unmet(rule, arguments[rule.parameter], provenance, policy, known)
+        if uncovered is not None:
+            broken.append((rule, uncovered))
+    if not broken:
         return None
-    rule, wrong = ranked[0]
+
+    # Journals of the first version name the first rule, and say less about it.
+    if policy.questions == 0:
+        rule, uncovered = broken[0]
+        return rule, _uncovered(rule.parameter, request.function, uncovered)
+
+    rule, uncovered = min(broken, key=lambda pair: _rank(pair[0], arguments[pair[0].parameter]))
     kind = kind_of(rule.parameter, arguments[rule.parameter])
-    return rule, _unsaid(kind, rule.parameter, request.function, wrong, provenance.of(rule.parameter))
+    labels = provenance.of(rule.parameter)
+    return rule, _unsaid(kind, rule.parameter, request.function, uncovered, labels)
 
 
 def _rank(rule: Require, value: JSON) -> tuple[bool, int, int, Require]:
-    return rule.otherwise != "deny", rule.rank or _UNRANKED, kind_of(rule.parameter, value), rule
+    """The order of broken rules. The rule itself comes last, so that no two are alike."""
+    asks = rule.otherwise != "deny"
+    return asks, rule.rank or _UNRANKED, kind_of(rule.parameter, value), rule
 
 
 COMPOSED: Final = 2
@@ -255,14 +286,15 @@ _UNRANKED: Final = 1_000
 """The rank of arguments that the policy does not rank: after all that it ranks."""
 
 
-def _uncovered(parameter: str, function: str, wrong: str) -> str:
-    return f"The argument {parameter} of {function} is not covered: {wrong[:120]!r}."
+def _uncovered(parameter: str, function: str, uncovered: str) -> str:
+    return f"The argument {parameter} of {function} is not covered: {uncovered[:120]!r}."
 
 
-def _unsaid(kind: Kind, parameter: str, function: str, wrong: str, labels: Labels) -> str:
+def _unsaid(kind: Kind, parameter: str, function: str, uncovered: str, labels: Labels) -> str:
     """The argument that decides, its sources, and what is unusual: neither the user nor the policy named its value."""
-    value = wrong[:120]
+    value = uncovered[:120]
     origins = ", ".join(sorted(labels)) or "nothing that was read"
+
     match kind:
         case Kind.WHO:
             return f"Neither the user nor the policy named who gets it: {value!r}, {parameter} of {function}, from {origins}."
@@ -287,11 +319,16 @@ def _unmet(
         return None
     if rule.sources and labels.isdisjoint(provenance.unvouched) and _is_from(labels, rule.sources):
         return None
+
+    # A rule that names nothing is about the sources alone.
     if not rule.within and not rule.hosts and not rule.sources:
         return next(iter(sorted(provenance.strange(labels, policy.trusted))), None)
+
+    composed = policy.questions >= COMPOSED
     for text in texts_of(value):
-        for piece in identifiers(text) if rule.links else [text]:
-            if not _covered(rule, piece, provenance, known, composed=policy.questions >= COMPOSED):
+        pieces = identifiers(text) if rule.links else [text]
+        for piece in pieces:
+            if not _covered(rule, piece, provenance, known, composed=composed):
                 return str(piece)
     return None
 
@@ -299,7 +336,7 @@ def _unmet(
 def _is_from(labels: Labels, sources: tuple[str, ...]) -> bool:
     """Whether a value comes only from the user and these sources."""
     return bool(labels) and all(
-        label == USER or any(fnmatch.fnmatchcase(source_of(label), one) for one in sources)
+        label == USER or any(fnmatch.fnmatchcase(source_of(label), pattern) for pattern in sources)
         for label in labels
     )
 
@@ -310,7 +347,12 @@ def _covered(
     """Whether the user or the policy named a value, or (`composed`) everything it is composed of."""
     if rule.hosts and host_allowed(text, rule.hosts):
         return True
-    if USER in rule.within and any(wrote(said, text) for said in provenance.said):
+
+    of_user = USER in rule.within
+    if of_user and any(wrote(words, text) for words in provenance.said):
         return True
+
     sets = frozenset[str]().union(*(known.get(name, frozenset()) for name in rule.within))
-    return text in sets or (composed and USER in rule.within and derived(provenance.said, text, sets))
+    if text in sets:
+        return True
+    return composed and of_user and derived(provenance.said, text, sets)

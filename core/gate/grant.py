@@ -26,17 +26,20 @@ class Scope:
     """The functions that may be called. A function is in scope if every tuple in `allow` has a pattern that matches it.
 
     Without any tuple, nothing is in scope. Narrowing appends one more tuple, so a child's scope is a subset by
-    construction. `caps`: the highest impact that a function may have, by pattern; the smallest matching cap counts.
-    Caps may be between the three named levels.
+    construction.
     """
 
     name: str
     allow: tuple[tuple[str, ...], ...]
     caps: Mapping[str, float] = field(default_factory=dict)
+    """The highest impact that a function may have, by pattern; the smallest matching cap counts. A cap may be between
+    the three named levels."""
     _known: dict[str, tuple[bool, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Whether a function is in scope, and its cap: what was looked up before."""
     _glob_caps: list[list[tuple[str, float]]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
+    """Once it was needed, one list: the caps whose patterns are more than a name."""
 
     def contains(self, function: str) -> bool:
         """Whether calls of `function` can be allowed at all."""
@@ -57,15 +60,17 @@ class Scope:
 
     def _match(self, function: str) -> tuple[bool, float]:
         inside = bool(self.allow) and all(_patterns(patterns).match(function) for patterns in self.allow)
-        caps = [cap for one, cap in self._globs() if fnmatch.fnmatchcase(function, one)]
+
+        caps = [cap for pattern, cap in self._globs() if fnmatch.fnmatchcase(function, pattern)]
         if function in self.caps:
             caps.append(self.caps[function])
+
         return inside, min(caps, default=2)
 
     def _globs(self) -> list[tuple[str, float]]:
         if not self._glob_caps:
-            found = [(one, cap) for one, cap in self.caps.items() if _is_glob(one)]
-            self._glob_caps.append(found)
+            globs = [(pattern, cap) for pattern, cap in self.caps.items() if _is_glob(pattern)]
+            self._glob_caps.append(globs)
         return self._glob_caps[0]
 
 
@@ -81,14 +86,14 @@ class _Patterns:
     globs: tuple[str, ...]
 
     def match(self, function: str) -> bool:
-        return function in self.names or any(fnmatch.fnmatchcase(function, one) for one in self.globs)
+        return function in self.names or any(fnmatch.fnmatchcase(function, glob) for glob in self.globs)
 
 
 @lru_cache(maxsize=256)
 def _patterns(patterns: tuple[str, ...]) -> _Patterns:
     return _Patterns(
-        frozenset(one for one in patterns if not _is_glob(one)),
-        tuple(one for one in patterns if _is_glob(one)),
+        frozenset(pattern for pattern in patterns if not _is_glob(pattern)),
+        tuple(pattern for pattern in patterns if _is_glob(pattern)),
     )
 
 
@@ -110,12 +115,14 @@ class Grant:
 
     def narrow(self, *, patterns: Sequence[str] | None = None, intent: float | None = None) -> Grant:
         """Return this grant or a narrower one: only functions that also match `patterns`, and at most `intent`."""
-        lowest = self.intent if intent is None else min(self.intent, intent)
+        lower = self.intent if intent is None else min(self.intent, intent)
         if patterns is None:
-            return self if lowest == self.intent else replace(self, intent=lowest)
+            return self if lower == self.intent else replace(self, intent=lower)
+
         wanted = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-        scope = replace(self.scope, allow=(*(self.scope.allow or ((),)), wanted))
-        return replace(self, scope=scope, intent=lowest)
+        allow = self.scope.allow or ((),)  # nothing is in scope: that stays so with one more tuple
+        scope = replace(self.scope, allow=(*allow, wanted))
+        return replace(self, scope=scope, intent=lower)
 
     def terms(self) -> GrantTerms:
         """The grant in its journal form."""

@@ -37,15 +37,17 @@ def host_rule(text: str) -> str:
     plain = text.strip()
     if plain == ANY:
         return ANY
+
     match = _RULE.fullmatch(plain)
     host = _host(match["host"]) if match is not None else None
-    port = int(match["port"]) if match is not None and match["port"] else 0
-    if host is None or port > 65535 or (match is not None and match["port"] and not port):
+    port = match["port"] if match is not None else None
+    if host is None or (port and not 0 < int(port) < 65536):
         raise UsageError(
             f"{text[:80]!r} is not a host. Write docs.python.org, *.debian.org, host:port, or * for every public host."
         )
+
     shown = f"[{host}]" if ":" in host else host
-    return f"{shown}:{port}" if port else shown
+    return f"{shown}:{int(port)}" if port else shown
 
 
 def _host(text: str) -> str | None:
@@ -54,30 +56,39 @@ def _host(text: str) -> str | None:
     try:
         return str(ipaddress.ip_address(bare))
     except ValueError:
-        pass
+        pass  # then it is a name
+
+    wild = "*." if bare.startswith("*.") else ""
+    name = bare.removeprefix("*.")
     try:
-        wild = "*." if bare.startswith("*.") else ""
-        name = bare.removeprefix("*.")
         ascii_name = name if name.isascii() else name.encode("idna").decode()
     except UnicodeError:
         return None
-    found = f"{wild}{ascii_name.lower()}"
-    return found if len(found) <= 253 and _NAME.fullmatch(found) else None
+
+    host = f"{wild}{ascii_name.lower()}"
+    return host if len(host) <= 253 and _NAME.fullmatch(host) else None
 
 
 def covers(rule: str, host: str, port: int) -> bool:
     """Whether a rule (in the form of `host_rule`) covers this host, given in lower case, at this port."""
     if rule == ANY:
         return True
+
     match = _RULE.fullmatch(rule)
     if match is None:
         return False
-    if port not in ({int(match["port"])} if match["port"] else USUAL_PORTS):
+
+    ports = {int(match["port"])} if match["port"] else USUAL_PORTS
+    if port not in ports:
         return False
+
     wanted = match["host"].removeprefix("[").removesuffix("]")
-    if wanted.startswith("*."):
-        return host.endswith(wanted[1:]) and len(host) > len(wanted) - 1 and not _is_address(host)
-    return host == wanted
+    if not wanted.startswith("*."):
+        return host == wanted
+
+    domain = wanted.removeprefix("*")  # with its dot, so that it is not the end of another name
+    below = host.endswith(domain) and len(host) > len(domain)
+    return below and not _is_address(host)
 
 
 def _is_address(host: str) -> bool:
@@ -95,35 +106,36 @@ def allows(rules: Iterable[Rule], module: str, host: str, port: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HostQuestion:
-    """A module wants to reach a host. `calls`: the module's calls that were running then.
-
-    `carries`: it can carry out what isn't public. `allowed`: the host itself was allowed already.
-    """
+    """A module wants to reach a host."""
 
     module: str
     host: str
     port: int
     calls: tuple[int, ...] = ()
+    """The module's calls that were running then."""
     seconds: float = 0
     carries: bool = False
+    """It can carry out what isn't public."""
     allowed: bool = False
+    """The host itself was allowed already."""
 
 
 @dataclass(slots=True)
 class Hosts:
-    """What a session knows about hosts. A fold of its records.
-
-    `always`, `session`: what a person allowed. `refused`: what a person refused. `open`: questions by record. `once`:
-    yeses that last as long as these calls run; without calls, for one connection. `reached`: hosts that were reached,
-    and what allowed them.
-    """
+    """What a session knows about hosts. A fold of its records. A connection is a module, a host and a port."""
 
     always: frozenset[Rule] = frozenset()
+    """What a person allowed for all sessions."""
     session: frozenset[Rule] = frozenset()
+    """What a person allowed for this one."""
     refused: frozenset[tuple[str, str, int]] = frozenset()
+    """Connections that a person refused."""
     open: dict[int, HostQuestion] = field(default_factory=dict)
+    """Questions by record."""
     once: dict[tuple[str, str, int], frozenset[int]] = field(default_factory=dict)
+    """Yeses that last as long as these calls run; without calls, for one connection."""
     reached: set[tuple[str, str, int, HostOrigin]] = field(default_factory=set)
+    """Connections that were made, and what allowed them."""
     let_go: set[tuple[str, str, int]] = field(default_factory=set)
     """Connections over which a person lets a module send what isn't public."""
     outdated: frozenset[Rule] = frozenset()
@@ -135,12 +147,14 @@ class Hosts:
 
     def asked(self, module: str, host: str, port: int) -> int:
         """The record of the open question about this host; 0 if there is none."""
-        wanted = (module, host, port)
-        return next((n for n, one in self.open.items() if (one.module, one.host, one.port) == wanted), 0)
+        for record, question in self.open.items():
+            if (question.module, question.host, question.port) == (module, host, port):
+                return record
+        return 0
 
     def of(self, module: str) -> frozenset[Rule]:
         """What a person allowed this module."""
-        return frozenset(one for one in self.always | self.session if one[0] == module)
+        return frozenset(rule for rule in self.always | self.session if rule[0] == module)
 
 
 def rules_of(lists: Mapping[str, Iterable[str]]) -> frozenset[Rule]:
@@ -150,7 +164,7 @@ def rules_of(lists: Mapping[str, Iterable[str]]) -> frozenset[Rule]:
 
 def lists_of(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
     """The reverse of `rules_of`, sorted."""
-    found: dict[str, list[str]] = {}
+    by_module: dict[str, list[str]] = {}
     for module, rule in sorted(rules):
-        found.setdefault(module, []).append(rule)
-    return {module: tuple(each) for module, each in found.items()}
+        by_module.setdefault(module, []).append(rule)
+    return {module: tuple(own) for module, own in by_module.items()}

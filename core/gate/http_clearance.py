@@ -34,7 +34,6 @@ class HttpClearance:
 
     async def ask(self, request: ClearanceRequest) -> Answer:
         """Ask the endpoint. Every fault of the endpoint is a no, with the reason."""
-
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._ask(request)
@@ -49,6 +48,7 @@ class HttpClearance:
         async with self._client.stream("POST", self._url, json=request.to_json()) as response:
             if response.status_code != 200:
                 return Answer(False, f"The clearance endpoint answered with status {response.status_code}.")
+
             body = bytearray()
             async for chunk in response.aiter_bytes():
                 body += chunk
@@ -67,15 +67,19 @@ def read_answer(body: bytes) -> Answer:
         data: object = json.loads(body, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return Answer(False, "The clearance endpoint's answer is not JSON.")
+
     if not isinstance(data, dict) or not isinstance(data.get("allow"), bool):
         return Answer(False, "The clearance endpoint's answer has no `allow` that is true or false.")
-    reason = data.get("reason", "")
-    return Answer(data["allow"], reason[:_LONGEST_REASON] if isinstance(reason, str) else "")
+
+    reason = data.get("reason")
+    if not isinstance(reason, str):
+        reason = ""
+    return Answer(data["allow"], reason[:_LONGEST_REASON])
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object without repeated names: two readers must not see two different answers."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise ValueError("a name stands there twice")
-    return found
+    return fields

@@ -61,7 +61,9 @@ def installer_of(script: str) -> Installer | None:
     line = script.strip()
     if _PIP.fullmatch(line):
         return "pip"
-    return "npm" if _NPM.fullmatch(line) else None
+    if _NPM.fullmatch(line):
+        return "npm"
+    return None
 
 
 def is_made_by(installers: Collection[Installer], path: str) -> bool:

@@ -51,6 +51,7 @@ def judge_call(
         return Impact(2 if live else 1, f"Nobody approved the manifest of {function}.")
     if function in SCRIPTS:
         return _script(function, arguments, live=live, policy=policy)
+
     base = impact_of(declared, live=live)
     level = call_impact(policy, function, base, arguments, live=live)
     raised = f", raised to {level:g} by a rule of the policy" if level > base else ""
@@ -59,14 +60,20 @@ def judge_call(
 
 def _script(function: str, arguments: Mapping[str, JSON], *, live: bool, policy: Policy) -> Impact:
     script_name, language_name = SCRIPTS[function]
-    script, language = arguments.get(script_name), arguments.get(language_name, "bash")
+    script = arguments.get(script_name)
+    language = arguments.get(language_name, "bash")
     if not isinstance(script, str) or not isinstance(language, str):
         return Impact(2 if live else 1, "The command is no text.")
+
     judge = _remembered if len(script) + len(language) <= _SHORT else _judged
     judgement = judge(script, language)
     impact = judgement.impact(live=live)
-    if arguments.get(RUNS_ON.get(function, ""), False) is not False:
+
+    # A script that goes on running is more than a look. A value that is no bool counts as yes.
+    runs_on = arguments.get(RUNS_ON.get(function, ""), False) is not False
+    if runs_on:
         impact = max(impact, 1)
+
     level = call_impact(policy, function, impact, arguments, live=live)
     return Impact(level, f"{judgement.effect}: {judgement.worst.what}.")
 

@@ -63,11 +63,16 @@ def waits(function: str, arguments: Mapping[str, JSON]) -> bool:
     seconds = arguments.get("wait")
     if isinstance(seconds, int | float) and seconds > 0:
         return True
-    script = arguments.get(SCRIPTS[function][0]) if function in SCRIPTS else None
+
+    if function not in SCRIPTS:
+        return False
+    script_name, _ = SCRIPTS[function]
+    script = arguments.get(script_name)
     return isinstance(script, str) and _SLEEPS.search(script) is not None
 
 
 def _comparable(function: str, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The arguments of a call, without what changes nothing about it."""
     comparable: dict[str, JSON] = {}
     for name, value in arguments.items():
         comparable[f"argument {name}"] = value.strip() if isinstance(value, str) else value
@@ -79,6 +84,7 @@ def _comparable(function: str, arguments: Mapping[str, JSON]) -> dict[str, JSON]
         _replace(comparable, script_name, read)
     if function in _PYTHON:
         _replace(comparable, _PYTHON[function], _python)
+
     if function in SCRIPTS or function in _PYTHON:
         for name in _LIMITS:
             comparable.pop(f"argument {name}", None)
@@ -86,6 +92,7 @@ def _comparable(function: str, arguments: Mapping[str, JSON]) -> dict[str, JSON]
 
 
 def _replace(comparable: dict[str, JSON], name: str, read: Callable[[str], str]) -> None:
+    """Put a script in the form in which it is compared."""
     script = comparable.get(f"argument {name}")
     if isinstance(script, str) and len(script) <= _LONGEST:
         comparable[f"argument {name}"] = read(script)
@@ -96,33 +103,40 @@ def _shell(script: str) -> str:
     if not _UNTIDY.search(script) or _OPAQUE.search(script):
         return script
 
-    kept = ""
-    apart = True  # whether a blank, or nothing, stands before the next part
+    tidy = ""
+    apart = True  # whether a blank, or nothing, is before the next part
     for part in _PARTS.finditer(script):
-        text, group = part.group(), part.lastgroup
-        between = " " if apart and kept and kept[-1] not in _NO_BLANK_AFTER else ""
-        match group:
+        text = part.group()
+        match part.lastgroup:
             case "blank":
                 apart = True
                 continue
-            case "comment" if not (apart or kept[-1] in _NO_BLANK_AFTER):
-                return script  # it belongs to a word
-            case "comment":
+
+            # Where nothing is kept yet, the part before was an end, after which a comment may begin at once.
+            case "comment" if apart or not tidy or tidy[-1] in _NO_BLANK_AFTER:
                 continue
+            case "comment":
+                return script  # it belongs to a word
+
             case "quoted" if text.startswith('"') and "$(" in text:
                 return script  # commands in a quote have quotes of their own
-            case "end" if not kept or kept[-1] in "\n|&":
+
+            case "end" if not tidy or tidy[-1] in "\n|&":
                 pass
             case "end":
-                kept += "\n"
+                tidy += "\n"
             case "joint":
-                kept += text
+                tidy += text
+
             case "redirection":
-                kept += (" " if apart and kept else "") + text  # `x & > f` is not `x &> f`
+                # A blank here is never left out: `x & > f` is not `x &> f`.
+                tidy += f" {text}" if apart and tidy else text
+
             case _:
-                kept += between + text
+                needs_blank = apart and tidy and tidy[-1] not in _NO_BLANK_AFTER
+                tidy += f" {text}" if needs_blank else text
         apart = False
-    return kept.strip("\n")
+    return tidy.strip("\n")
 
 
 def _python(script: str) -> str:
@@ -132,7 +146,8 @@ def _python(script: str) -> str:
         for token in tokenize.generate_tokens(io.StringIO(script).readline):
             if token.type not in _LAYOUT:
                 words.append(token.string)
-            elif token.type != tokenize.COMMENT and token.type != tokenize.NL:
+            elif token.type not in (tokenize.COMMENT, tokenize.NL):
+                # Of where a line ends and a block begins, that it does; not how it was written.
                 words.append(tokenize.tok_name[token.type])
     except (tokenize.TokenError, SyntaxError):
         return script

@@ -28,15 +28,18 @@ _STRICTEST_FIRST: Final[tuple[Then, ...]] = ("deny", "hold", "allow")
 
 def unattended(policy: Policy, function: str, arguments: Mapping[str, JSON], spent: Spent) -> Then | None:
     """What happens to a question about a call. None: no rule matches, so it is denied."""
-    said = {_verdict(rule, arguments, spent) for rule in rules_of(policy, function)}
-    return next((one for one in _STRICTEST_FIRST if one in said), None)
+    verdicts = {_verdict(rule, arguments, spent) for rule in rules_of(policy, function)}
+    return next((verdict for verdict in _STRICTEST_FIRST if verdict in verdicts), None)
 
 
 def spend(policy: Policy, function: str, arguments: Mapping[str, JSON], spent: Spent) -> Spent:
     """Return what rules have allowed so far, including one more call that they allowed."""
     more = dict(spent)
     for rule in rules_of(policy, function):
-        amount = _amount(arguments.get(rule.parameter)) if rule.then == "allow" else None
+        if rule.then != "allow":
+            continue
+
+        amount = _amount(arguments.get(rule.parameter))
         if amount is not None:
             more[rule] = more.get(rule, Fraction(0)) + amount
     return more
@@ -44,16 +47,20 @@ def spend(policy: Policy, function: str, arguments: Mapping[str, JSON], spent: S
 
 def rules_of(policy: Policy, function: str) -> Iterable[Nobody]:
     """The rules that apply to unanswered questions about calls of `function`."""
-    return [one for one in sorted(policy.nobody) if fnmatch.fnmatchcase(function, one.function)]
+    return [rule for rule in sorted(policy.nobody) if fnmatch.fnmatchcase(function, rule.function)]
 
 
 def _verdict(rule: Nobody, arguments: Mapping[str, JSON], spent: Spent) -> Then:
+    """What one rule says about a call."""
     if rule.then != "allow":
         return rule.then
+
     amount = _amount(arguments.get(rule.parameter))
-    if amount is None or spent.get(rule, Fraction(0)) + amount >= Fraction(rule.below):
+    if amount is None:
         return rule.otherwise
-    return "allow"
+
+    total = spent.get(rule, Fraction(0)) + amount
+    return "allow" if total < Fraction(rule.below) else rule.otherwise
 
 
 def _amount(value: JSON) -> Fraction | None:

@@ -23,23 +23,25 @@ RuleKind = Literal["method", "sql", "path", "host", "shell", "equals"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Require:
-    """A rule about one parameter of the functions that match a pattern.
+    """A rule about one parameter of the functions that match a pattern. A missing parameter is not judged.
 
-    Each value must be in one of the sets named by `within` ("user": the user wrote it) or have one of `hosts`, or the
-    argument must come only from the user and `sources` (patterns of labels; "picked" lets the agent choose among the
-    values of one source). `links`: every link and address in the text must meet this instead. A missing parameter is
-    not judged. `rank`: which of several broken rules a question names, the lowest first; 0 lets the kind of argument
-    decide (`core.gate.decisive_argument`).
+    Each value must be in one of the sets of `within` or have one of `hosts`, or the argument must come only from the
+    user and `sources`.
     """
 
     function: str
     parameter: str
     within: tuple[str, ...] = ()
+    """Names of sets of values; "user": the user wrote it."""
     hosts: tuple[str, ...] = ()
     links: bool = False
+    """Every link and address in the text must meet this instead."""
     otherwise: Otherwise = "ask"
     sources: tuple[str, ...] = ()
+    """Patterns of labels; "picked" lets the agent choose among the values of one source."""
     rank: int = 0
+    """Which of several broken rules a question names, the lowest first; 0 lets the kind of argument decide
+    (`core.gate.decisive_argument`)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,30 +57,28 @@ class ImpactRule:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Nobody:
-    """What happens to questions about a function that no person can answer; see `core.gate.nobody`.
-
-    `parameter`, `below`: for `allow`, the argument that is an amount, and the limit for all calls together.
-    `otherwise`: what happens to the question in all other cases.
-    """
+    """What happens to questions about a function that no person can answer; see `core.gate.nobody`."""
 
     function: str
     then: Then = "deny"
     parameter: str = ""
+    """For `allow`: the argument that is an amount."""
     below: float = 0
+    """For `allow`: the limit for all calls together."""
     otherwise: Literal["deny", "hold"] = "deny"
+    """What happens to the question in all other cases."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class EffectRule:
-    """Rates changes in a live directory; see `core.gate.effects`.
-
-    `kinds`: none means all. `scope`: the scope that the rule belongs to.
-    """
+    """Rates changes in a live directory; see `core.gate.effects`."""
 
     path: str
     kinds: tuple[ChangeKind, ...] = ()
+    """None means all."""
     impact: float = 1
     scope: str = ""
+    """The scope that the rule belongs to."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -112,39 +112,46 @@ class PlanRule:
 
 @dataclass(frozen=True)
 class Policy:
-    """One scope, or several merged. `caps`: pairs of pattern and level, at most one per pattern.
-
-    `clearance`: patterns of functions whose every call needs clearance. `readers`: patterns of functions that only
-    agents of intent 0 may call, because they bring in content that nobody vouches for (a caller with more intent
-    delegates them to such a child). `remember`: whether a person's yes may be remembered. `sets`: pairs of the name of
-    a set of values and one value in it. `levels`: pairs of a name and its level of intent. `egress`: pairs of a module
-    and a rule about hosts that it may reach (`core.gate.hosts`). `questions`: the version of the gate's questions that
-    applies, so that the decisions and questions of a journal are derived again as they were. 0: the alphabetically
-    first argument is named; from 1 on, the most decisive one; from 2 on, a value composed of covered values is covered
-    (`core.gate.derivations`). `nobody`: what happens to questions that no person can answer. `others`: patterns of
-    functions whose effects other people see (an invitation, an entry in a shared calendar, a star), however easily they
-    are undone. `plans`: what profiled plans do about calls.
-    """
+    """One scope, or several merged. Without any, nothing is allowed."""
 
     names: frozenset[str] = frozenset()
+    """The scopes that it is made of."""
     functions: frozenset[str] = frozenset()
+    """Patterns of the functions that may be called."""
     caps: frozenset[tuple[str, float]] = frozenset()
+    """Pairs of a pattern and the highest impact of its functions, at most one per pattern."""
     trusted: frozenset[str] = frozenset()
+    """Patterns of labels whose values count as the user's own."""
     requires: frozenset[Require] = frozenset()
     impacts: frozenset[ImpactRule] = frozenset()
     rates: frozenset[CallRate] = frozenset()
     clearance: frozenset[str] = frozenset()
+    """Patterns of functions whose every call needs clearance."""
     readers: frozenset[str] = frozenset()
+    """Patterns of functions that only agents of intent 0 may call, because they bring in content that nobody vouches
+    for. A caller with more intent delegates them to such a child."""
     sets: frozenset[tuple[str, str]] = frozenset()
+    """Pairs of the name of a set of values and one value in it."""
     remember: bool = True
+    """Whether a person's yes may be remembered."""
     lockdown: bool = False
+    """Every call is denied."""
     levels: frozenset[tuple[str, float]] = frozenset()
+    """Pairs of a name and its level of intent."""
     effects: frozenset[EffectRule] = frozenset()
     egress: frozenset[Rule] = frozenset()
+    """Pairs of a module and a rule about hosts that it may reach (`core.gate.hosts`)."""
     questions: int = 0
+    """The version of the gate's questions that applies, so that the decisions and questions of a journal are derived
+    again as they were. 0: the alphabetically first argument is named; from 1 on, the most decisive one; from 2 on, a
+    value composed of covered values is covered (`core.gate.derivations`)."""
     nobody: frozenset[Nobody] = frozenset()
+    """What happens to questions that no person can answer."""
     others: frozenset[str] = frozenset()
+    """Patterns of functions whose effects other people see (an invitation, an entry in a shared calendar, a star),
+    however easily they are undone."""
     plans: frozenset[PlanRule] = frozenset()
+    """What profiled plans do about calls."""
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -158,22 +165,22 @@ class Policy:
     @functools.cached_property
     def known(self) -> Mapping[str, frozenset[str]]:
         """The named sets of values."""
-        found: dict[str, set[str]] = {}
+        by_name: dict[str, set[str]] = {}
         for name, value in self.sets:
-            found.setdefault(name, set()).add(value)
-        return {name: frozenset(values) for name, values in found.items()}
+            by_name.setdefault(name, set()).add(value)
+        return {name: frozenset(values) for name, values in by_name.items()}
 
     def clears(self, function: str) -> bool:
         """Whether every call of `function` needs clearance."""
-        return any(fnmatch.fnmatchcase(function, one) for one in self.clearance)
+        return any(fnmatch.fnmatchcase(function, pattern) for pattern in self.clearance)
 
     def meets_others(self, function: str) -> bool:
         """Whether other people see the effects of `function`. Then the sources of a call count, whatever its impact."""
-        return any(fnmatch.fnmatchcase(function, one) for one in self.others)
+        return any(fnmatch.fnmatchcase(function, pattern) for pattern in self.others)
 
     def for_readers(self, function: str) -> bool:
         """Whether `function` is only for agents of intent 0."""
-        return any(fnmatch.fnmatchcase(function, one) for one in self.readers)
+        return any(fnmatch.fnmatchcase(function, pattern) for pattern in self.readers)
 
     def scope(self) -> Scope:
         """The scope for a grant."""
@@ -187,26 +194,27 @@ class Policy:
         caps: dict[str, float] = {}
         for pattern, cap in (*self.caps, *other.caps):
             caps[pattern] = min(cap, caps.get(pattern, cap))
+
         return Policy(
-            self.names | other.names,
-            self.functions | other.functions,
-            frozenset(caps.items()),
-            self.trusted & other.trusted,
-            self.requires | other.requires,
-            self.impacts | other.impacts,
-            self.rates | other.rates,
-            self.clearance | other.clearance,
-            self.readers | other.readers,
-            self.sets | other.sets,
-            self.remember and other.remember,
-            self.lockdown or other.lockdown,
-            self.levels | other.levels,
-            self.effects | other.effects,
-            self.egress | other.egress,
-            max(self.questions, other.questions),
-            self.nobody | other.nobody,
-            self.others | other.others,
-            self.plans | other.plans,
+            names=self.names | other.names,
+            functions=self.functions | other.functions,
+            caps=frozenset(caps.items()),
+            trusted=self.trusted & other.trusted,
+            requires=self.requires | other.requires,
+            impacts=self.impacts | other.impacts,
+            rates=self.rates | other.rates,
+            clearance=self.clearance | other.clearance,
+            readers=self.readers | other.readers,
+            sets=self.sets | other.sets,
+            remember=self.remember and other.remember,
+            lockdown=self.lockdown or other.lockdown,
+            levels=self.levels | other.levels,
+            effects=self.effects | other.effects,
+            egress=self.egress | other.egress,
+            questions=max(self.questions, other.questions),
+            nobody=self.nobody | other.nobody,
+            others=self.others | other.others,
+            plans=self.plans | other.plans,
         )
 
     def requires_of(self, function: str) -> tuple[Require, ...]:
@@ -232,7 +240,7 @@ _Rule = TypeVar("_Rule", Require, ImpactRule, CallRate)
 
 
 def _matching(rules: Iterable[_Rule], function: str) -> tuple[_Rule, ...]:
-    return tuple(sorted(one for one in rules if fnmatch.fnmatchcase(function, one.function)))
+    return tuple(sorted(rule for rule in rules if fnmatch.fnmatchcase(function, rule.function)))
 
 
 def merged(policies: Iterable[Policy]) -> Policy:
@@ -241,5 +249,5 @@ def merged(policies: Iterable[Policy]) -> Policy:
     return functools.reduce(Policy.merge, many) if many else Policy()
 
 
-OPEN: Final = Policy(frozenset({"default"}), frozenset({"*"}))
+OPEN: Final = Policy(names=frozenset({"default"}), functions=frozenset({"*"}))
 """The policy if no file says more: every function of every module of the session, and only the default rules."""

@@ -168,8 +168,10 @@ class _Nobody(_Strict):
 
     @model_validator(mode="after")
     def _amounts_go_with_allow(self) -> Self:
-        terms = bool(self.parameter), bool(self.below)
-        if not all(terms) if self.then == "allow" else any(terms):
+        with_amount = bool(self.parameter) and bool(self.below)
+        without = not self.parameter and not self.below
+        right = with_amount if self.then == "allow" else without
+        if not right:
             raise ValueError("`allow` needs `parameter` and `below`, and nothing else takes them")
         return self
 
@@ -190,8 +192,10 @@ class _Plan(_Strict):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if [bool(self.error), bool(self.when), bool(self.auto)].count(True) != 1:
+        kinds = [bool(self.error), bool(self.when), bool(self.auto)]
+        if kinds.count(True) != 1:
             raise ValueError("a rule for plans has one of `error`, `when` and `auto`")
+
         if self.skip and not self.when:
             raise ValueError("`skip` goes with `when`: what failed can't be left out")
         if not self.auto and bool(self.set) == self.skip:
@@ -202,7 +206,12 @@ class _Plan(_Strict):
         """The rule, as policies hold it."""
         changes = tuple((name, json.dumps(value)) for name, value in sorted(self.set.items()))
         return PlanRule(
-            self.function, self.error, self.when, changes, self.skip, tuple(sorted(self.auto.items()))
+            function=self.function,
+            error=self.error,
+            when=self.when,
+            set=changes,
+            skip=self.skip,
+            auto=tuple(sorted(self.auto.items())),
         )
 
     @classmethod
@@ -243,31 +252,32 @@ class _Scope(_Strict):
         lockdown: bool,
         questions: int = QUESTIONS,
     ) -> Policy:
+        """The policy of this scope alone, with what the file says for all of its scopes."""
         return Policy(
-            frozenset(names),
-            frozenset(self.functions),
-            frozenset(self.caps.items()),
-            frozenset(self.trusted),
-            frozenset(Require(**one.model_dump()) for one in self.require),
-            frozenset(ImpactRule(**one.model_dump()) for one in self.impact),
-            frozenset(CallRate(**one.model_dump()) for one in self.rate),
-            frozenset(self.clearance),
-            frozenset(self.readers),
-            frozenset((name, value) for name, values in sets.items() for value in values),
-            self.remember,
-            lockdown,
-            frozenset(levels.items()),
-            frozenset(self.effect_rules(names)),
-            rules_of(self.egress),
-            questions,
-            frozenset(Nobody(**one.model_dump()) for one in self.nobody),
-            frozenset(self.others),
-            frozenset(one.rule() for one in self.plan),
+            names=frozenset(names),
+            functions=frozenset(self.functions),
+            caps=frozenset(self.caps.items()),
+            trusted=frozenset(self.trusted),
+            requires=frozenset(Require(**rule.model_dump()) for rule in self.require),
+            impacts=frozenset(ImpactRule(**rule.model_dump()) for rule in self.impact),
+            rates=frozenset(CallRate(**rule.model_dump()) for rule in self.rate),
+            clearance=frozenset(self.clearance),
+            readers=frozenset(self.readers),
+            sets=frozenset((name, value) for name, values in sets.items() for value in values),
+            remember=self.remember,
+            lockdown=lockdown,
+            levels=frozenset(levels.items()),
+            effects=frozenset(self.effect_rules(names)),
+            egress=rules_of(self.egress),
+            questions=questions,
+            nobody=frozenset(Nobody(**rule.model_dump()) for rule in self.nobody),
+            others=frozenset(self.others),
+            plans=frozenset(rule.rule() for rule in self.plan),
         )
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
         """The effect rules of this scope, which has these `names`."""
-        return (EffectRule(**one.model_dump(), scope=name) for one in self.effects for name in names)
+        return (EffectRule(**rule.model_dump(), scope=name) for rule in self.effects for name in names)
 
 
 class Policies(_Strict):
@@ -297,6 +307,7 @@ class Policies(_Strict):
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"{where} is not valid TOML: {error}; correct it there.") from error
         except ValidationError as error:
+            # The first of several: once it is corrected, the file is read again.
             first = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])
             raise UsageError(f"{where} is wrong at {place}: {first['msg']}; correct it there.") from error
@@ -320,6 +331,7 @@ class Policies(_Strict):
             if name not in self.scope:
                 known = ", ".join(sorted({DEFAULT, *self.scope}))
                 raise UsageError(f"There is no scope {name!r}; there are {known}.")
+
         return merged(
             self.scope[name].policy([name], self.sets, self.levels, lockdown=self.lockdown) for name in many
         )
@@ -337,9 +349,17 @@ class Policies(_Strict):
 
 def _numbered(data: dict[str, JSON]) -> dict[str, JSON]:
     """A policy file with numbers in place of the names of levels in its caps and impacts."""
-    own, scopes = data.get("levels"), data.get("scope")
-    known = {**NAMED, **(own if isinstance(own, dict) else {})}
-    for scope in scopes.values() if isinstance(scopes, dict) else ():
+    known: dict[str, JSON] = {**NAMED}
+    levels = data.get("levels")
+    if isinstance(levels, dict):
+        known.update(levels)
+
+    # What isn't as it should be stays as it is: the check of the whole file, which follows, says so.
+    scopes = data.get("scope")
+    if not isinstance(scopes, dict):
+        return data
+
+    for scope in scopes.values():
         for fields, key in _named_levels(scope):
             fields[key] = known.get(str(fields[key]), fields[key])
     return data
@@ -349,11 +369,15 @@ def _named_levels(scope: JSON) -> Iterator[tuple[dict[str, JSON], str]]:
     """Where a scope has a name in place of a level."""
     if not isinstance(scope, dict):
         return
+
     caps = scope.get("caps")
     if isinstance(caps, dict):
         yield from ((caps, pattern) for pattern in caps if isinstance(caps[pattern], str))
+
     for rules in (scope.get("impact"), scope.get("effects")):
-        for rule in rules if isinstance(rules, list) else ():
+        if not isinstance(rules, list):
+            continue
+        for rule in rules:
             if isinstance(rule, dict) and isinstance(rule.get("impact"), str):
                 yield rule, "impact"
 
@@ -377,7 +401,7 @@ class _Stored(_Scope):
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
         """The effect rules, each with the scope that it came from."""
-        return (EffectRule(**one.model_dump()) for one in self.effects)
+        return (EffectRule(**rule.model_dump()) for rule in self.effects)
 
 
 def policy_json(policy: Policy) -> dict[str, JSON]:
@@ -387,34 +411,36 @@ def policy_json(policy: Policy) -> dict[str, JSON]:
         functions=tuple(sorted(policy.functions)),
         caps=dict(sorted(policy.caps)),
         trusted=tuple(sorted(policy.trusted)),
-        require=tuple(_Require(**dataclasses.asdict(one)) for one in sorted(policy.requires)),
-        impact=tuple(_Impact(**dataclasses.asdict(one)) for one in sorted(policy.impacts)),
-        rate=tuple(_Rate(**dataclasses.asdict(one)) for one in sorted(policy.rates)),
+        require=tuple(_Require(**dataclasses.asdict(rule)) for rule in sorted(policy.requires)),
+        impact=tuple(_Impact(**dataclasses.asdict(rule)) for rule in sorted(policy.impacts)),
+        rate=tuple(_Rate(**dataclasses.asdict(rule)) for rule in sorted(policy.rates)),
         clearance=tuple(sorted(policy.clearance)),
         readers=tuple(sorted(policy.readers)),
         sets={name: tuple(sorted(values)) for name, values in sorted(policy.known.items())},
         remember=policy.remember,
         lockdown=policy.lockdown,
         levels=dict(sorted(policy.levels)),
-        effects=tuple(_StoredEffect(**dataclasses.asdict(one)) for one in sorted(policy.effects)),
+        effects=tuple(_StoredEffect(**dataclasses.asdict(rule)) for rule in sorted(policy.effects)),
         egress=lists_of(policy.egress),
         questions=policy.questions,
-        nobody=tuple(_Nobody(**dataclasses.asdict(one)) for one in sorted(policy.nobody)),
+        nobody=tuple(_Nobody(**dataclasses.asdict(rule)) for rule in sorted(policy.nobody)),
         others=tuple(sorted(policy.others)),
-        plan=tuple(_Plan.of(one) for one in sorted(policy.plans)),
+        plan=tuple(_Plan.of(rule) for rule in sorted(policy.plans)),
     )
-    found: dict[str, JSON] = stored.model_dump(mode="json", exclude_defaults=True)
-    return found
+    fields: dict[str, JSON] = stored.model_dump(mode="json", exclude_defaults=True)
+    return fields
 
 
 def policy_from_json(data: JSON) -> Policy:
     """Read a policy from its journal form. A malformed one allows nothing; None is from before there were policies."""
     if data is None:
         return OPEN
+
     try:
         stored = _Stored.model_validate(data)
     except ValidationError:
         return Policy(lockdown=True)
+
     return stored.policy(
         stored.names, stored.sets, stored.levels, lockdown=stored.lockdown, questions=stored.questions
     )

@@ -81,7 +81,7 @@ def untrusted(labels: Labels, trusted: Iterable[str] = ()) -> Labels:
     return frozenset(
         label
         for label in labels - OWN
-        if not is_inside(label) and not any(fnmatch.fnmatchcase(label, one) for one in patterns)
+        if not is_inside(label) and not any(fnmatch.fnmatchcase(label, pattern) for pattern in patterns)
     )
 
 
@@ -98,16 +98,16 @@ def declassify(labels: Labels, gone: Labels, *, by: str) -> Labels:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where one call comes from. `arguments`: labels by parameter; `agent`: labels of what the agent has read.
-
-    `said`: texts that the user wrote in this session. `unvouched`: labels of functions whose module nobody approved, so
-    a policy that trusts such a name means another module.
-    """
+    """Where one call comes from."""
 
     arguments: Mapping[str, Labels] = field(default_factory=dict)
+    """Labels by parameter."""
     agent: Labels = NOTHING
+    """Labels of what the agent has read."""
     said: tuple[str, ...] = ()
+    """Texts that the user wrote in this session."""
     unvouched: Labels = NOTHING
+    """Labels of functions whose module nobody approved, so a policy that trusts such a name means another module."""
 
     def of(self, parameter: str) -> Labels:
         """The labels of one argument. What the model wrote or picked carries the labels of what the agent has read."""

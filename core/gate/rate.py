@@ -17,12 +17,16 @@ class Tally:
 
     def take(self, rates: tuple[CallRate, ...], now: float) -> tuple[Tally, CallRate | None]:
         """Count one call under all `rates`. Returns the new tally and None, or this tally and the exceeded rate."""
+        if not rates:
+            return self, None
+
         filled = {rate: self._filled(rate, now) for rate in rates}
         for rate, bucket in filled.items():
             if bucket.left < 1:
                 return self, rate
+
         taken = {rate: replace(bucket, left=bucket.left - 1) for rate, bucket in filled.items()}
-        return (Tally({**self.buckets, **taken}) if taken else self), None
+        return Tally({**self.buckets, **taken}), None
 
     def _filled(self, rate: CallRate, now: float) -> Bucket:
         most = float(rate.calls)

@@ -41,24 +41,28 @@ def sql_impact(statement: str) -> float:
     """
     if _ANYTHING.search(statement) or "/*!" in statement:
         return 2
-    bare = _STRING.sub("''", statement)
-    if bare.count("'") % 2 or re.search(r"''[^']*--|''[^']*/\*", bare):
-        return 2  # a comment mark next to strings could be read in two ways
-    bare = _COMMENT.sub(" ", bare)
-    parts = [part for part in bare.split(";") if part.strip()]
-    return max((_one_statement(part) for part in parts), default=2)
+
+    # A comment mark next to strings could be read in two ways.
+    without_strings = _STRING.sub("''", statement)
+    if without_strings.count("'") % 2 or re.search(r"''[^']*--|''[^']*/\*", without_strings):
+        return 2
+
+    bare = _COMMENT.sub(" ", without_strings)
+    statements = [part for part in bare.split(";") if part.strip()]
+    return max((_one_statement(part) for part in statements), default=2)
 
 
 def _one_statement(text: str) -> float:
     if _READS.match(text) and not _CHANGES.search(text):
         return 0
-    if match := _WRITES.match(text):
-        rest = text[match.end() :]
-        if not re.search(
-            r"\bon\s+(?:conflict|duplicate)\b|\bor\b", rest, re.IGNORECASE
-        ) and not _CHANGES.search(rest):
-            return 1
-    return 2
+
+    insert = _WRITES.match(text)
+    if insert is None:
+        return 2
+
+    rest = text[insert.end() :]
+    overwrites = re.search(r"\bon\s+(?:conflict|duplicate)\b|\bor\b", rest, re.IGNORECASE)
+    return 2 if overwrites or _CHANGES.search(rest) else 1
 
 
 def method_impact(method: str) -> float:
@@ -70,12 +74,16 @@ def inside(path: str, roots: tuple[str, ...]) -> bool:
     """Whether a path is below one of `roots`, judged by its text. A relative path is below `./`."""
     if "\0" in path or path.startswith("~"):
         return False
+
     normal = posixpath.normpath(path)
-    normal = normal[1:] if normal.startswith("//") else normal
+    if normal.startswith("//"):  # which is left as it is, but is the same place
+        normal = normal[1:]
     if normal.startswith("../") or normal == "..":
         return False
+
     absolute = normal if normal.startswith("/") else f"./{normal}"
-    return any(absolute == root.rstrip("/") or absolute.startswith(root.rstrip("/") + "/") for root in roots)
+    folders = [root.rstrip("/") for root in roots]
+    return any(absolute == folder or absolute.startswith(f"{folder}/") for folder in folders)
 
 
 def host_of(value: str) -> str | None:
@@ -83,17 +91,27 @@ def host_of(value: str) -> str | None:
     if any(character.isspace() or character in "\\\0" or ord(character) > 126 for character in value):
         return None
     if "://" in value:
-        try:
-            parts = urlsplit(value)
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            return None
-        plain = (
-            host and parts.scheme in ("http", "https", "ws", "wss", "ftp", "ssh") and "@" not in parts.netloc
-        )
-        return host.rstrip(".").lower() if host and plain and (port is None or port > 0) else None
+        return _host_of_url(value)
+
     match = re.fullmatch(r"(?:[^@/]+@)?([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)\.?", value)
     return match[1].lower() if match else None
+
+
+def _host_of_url(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+        port = parts.port
+    except ValueError:
+        return None
+
+    if not host or port == 0 or parts.scheme not in ("http", "https", "ws", "wss", "ftp", "ssh"):
+        return None
+
+    # What is before an `@` looks like a host to people.
+    if "@" in parts.netloc:
+        return None
+    return host.rstrip(".").lower()
 
 
 def host_allowed(value: str, hosts: tuple[str, ...]) -> bool:
@@ -101,27 +119,27 @@ def host_allowed(value: str, hosts: tuple[str, ...]) -> bool:
     host = host_of(value)
     if host is None:
         return False
-    return any(host == one or (one.startswith("*.") and host.endswith(one[1:])) for one in hosts)
+    return any(host == rule or (rule.startswith("*.") and host.endswith(rule[1:])) for rule in hosts)
 
 
 def texts_of(value: JSON) -> list[str]:
     """Every string in a value, at any depth, with numbers as strings."""
-    found: list[str] = []
-    left: list[JSON] = [value]
+    texts: list[str] = []
+    left: list[JSON] = [value]  # no recursion: a value may be nested as deeply as its writer likes
     while left:
         match left.pop():
             case str() as text:
-                found.append(text)
+                texts.append(text)
             case bool() | None:
                 continue
             case int() | float() as number:
-                found.append(str(number))
+                texts.append(str(number))
             case list() as items:
                 left.extend(items)
             case dict() as fields:
                 left.extend(fields.keys())
                 left.extend(fields.values())
-    return found
+    return texts
 
 
 def call_impact(
@@ -143,18 +161,24 @@ def _raised(rule: ImpactRule, value: JSON, *, live: bool) -> float:
     match rule.kind:
         case "method":
             return max((min(rule.impact, method_impact(text)) for text in texts), default=0)
+
         case "sql":
             return max((min(rule.impact, sql_impact(text)) for text in texts), default=0)
+
         case "shell":
             from iact.core.gate.shell import judge_script  # the parser is loaded only if a policy uses it
 
             return max((judge_script(text).impact(live=live) for text in texts), default=0)
+
         case "path":
             return 0 if all(inside(text, rule.values) for text in texts) else rule.impact
+
         case "host":
             return 0 if all(host_allowed(text, rule.values) for text in texts) else rule.impact
+
         case "equals":
-            hit = any(fnmatch.fnmatchcase(text, one) for text in texts for one in rule.values)
+            hit = any(fnmatch.fnmatchcase(text, pattern) for text in texts for pattern in rule.values)
             return rule.impact if hit else 0
+
         case _:
             assert_never(rule.kind)

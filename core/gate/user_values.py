@@ -34,11 +34,15 @@ def wrote(said: str, value: str) -> bool:
     bare = value.strip().rstrip(".,;:!?")
     if not bare or _stands(said, bare):
         return True
+
     if date := _ISO.fullmatch(bare):
         return _wrote_date(said, date)
-    if address := _SCHEME.match(bare):  # a user who wrote https:// is not led to http://
-        bare_address = bare[address.end() :].rstrip("/")
-        return _stands(said, bare.rstrip("/"), "/") or _stands(said, bare_address, "/")
+
+    # A user who wrote https:// is not led to http://, and one who wrote neither may be led to both.
+    if scheme := _SCHEME.match(bare):
+        without_scheme = bare[scheme.end() :].rstrip("/")
+        return _stands(said, bare.rstrip("/"), "/") or _stands(said, without_scheme, "/")
+
     return any(_stands(said, form) for form in _amounts(bare))
 
 
@@ -47,8 +51,9 @@ def could_have(lower: str, value: str) -> bool:
     bare = value.strip().rstrip(".,;:!?")
     if not bare or _ISO.fullmatch(bare):
         return True
-    if address := _SCHEME.match(bare):
-        return bare[address.end() :].rstrip("/").lower() in lower
+
+    if scheme := _SCHEME.match(bare):
+        return bare[scheme.end() :].rstrip("/").lower() in lower
     return bare.lower() in lower or any(form in lower for form in _amounts(bare))
 
 
@@ -72,33 +77,40 @@ def _amounts(value: str) -> Iterator[str]:
 
 
 def _wrote_date(said: str, date: re.Match[str]) -> bool:
+    """Whether the user wrote a date, and the time if there is one. A year that they left out is any year."""
     year, month, day, hour, minute = date.groups()
     if not 1 <= int(month) <= 12:
         return False
+
     years = set(re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", said))
     if years and year not in years:
         return False
-    name, number = _MONTHS[int(month) - 1], str(int(day))
-    short = rf"{name[:3]}(?:{name[3:]}|t)?\.?"
-    ordinal = rf"0?{number}(?:st|nd|rd|th)?(?!\d)"
-    days = [
-        rf"\b{short}\s+{ordinal}",
-        rf"(?<!\d){ordinal}(?:\s+of)?\s+{short}",
+
+    name = _MONTHS[int(month) - 1]
+    month_name = rf"{name[:3]}(?:{name[3:]}|t)?\.?"
+    ordinal = rf"0?{int(day)}(?:st|nd|rd|th)?(?!\d)"
+    forms = [
+        rf"\b{month_name}\s+{ordinal}",
+        rf"(?<!\d){ordinal}(?:\s+of)?\s+{month_name}",
         rf"{year}-{month}-{day}(?!\d)",
     ]
-    if not any(re.search(one, said, re.IGNORECASE) for one in days):
+    if not any(re.search(form, said, re.IGNORECASE) for form in forms):
         return False
+
+    # A date without a time means midnight.
     if hour is None or (hour, minute) == ("00", "00"):
-        return True  # a date without a time means midnight
-    return any(re.search(one, said, re.IGNORECASE) for one in _clock(int(hour), minute))
+        return True
+    return any(re.search(form, said, re.IGNORECASE) for form in _clock(int(hour), minute))
 
 
 def _clock(hour: int, minute: str) -> Iterator[str]:
     """Patterns of a time of day."""
-    half, twelve = ("a" if hour < 12 else "p"), hour % 12 or 12
+    half = "a" if hour < 12 else "p"
+    hour_of_half = hour % 12 or 12
+
     yield rf"(?<!\d)0?{hour}:{minute}(?!\d)"
-    yield rf"(?<!\d)0?{twelve}:{minute}\s*{half}\.?m\b"
+    yield rf"(?<!\d)0?{hour_of_half}:{minute}\s*{half}\.?m\b"
     if minute == "00":
-        yield rf"(?<!\d)0?{twelve}\s*{half}\.?m\b"
+        yield rf"(?<!\d)0?{hour_of_half}\s*{half}\.?m\b"
     if (hour, minute) == (12, "00"):
         yield r"\bnoon\b"

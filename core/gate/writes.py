@@ -26,13 +26,16 @@ def paths_written(function: str, arguments: Mapping[str, JSON]) -> tuple[str, ..
         return (_absolute(path),) if isinstance(path, str) else ()
     if function not in SCRIPTS:
         return ()
+
     script_name, language_name = SCRIPTS[function]
-    script, language = arguments.get(script_name), arguments.get(language_name, "bash")
+    script = arguments.get(script_name)
+    language = arguments.get(language_name, "bash")
     if not isinstance(script, str) or language != "bash":
         return ()
+
     from iact.core.gate.shell import judge_script  # loads a parser that sessions without a shell don't need
 
-    return tuple(sorted({_absolute(one) for one in judge_script(script).written}))
+    return tuple(sorted({_absolute(path) for path in judge_script(script).written}))
 
 
 def _absolute(path: str) -> str:

@@ -31,20 +31,26 @@ def doubts(node: Node, numeric: Callable[[str], bool]) -> Iterator[Node]:
         for child in node.named_children:
             yield from doubts(child, numeric)
         return
+
+    # Whatever does not return here is a doubt.
     match node.type:
         case "number" | "test_operator":
             return
+
         case "variable_name" | "word" | "simple_expansion" | "expansion":
             name = text.removeprefix("$").removeprefix("{").removesuffix("}")
             if numeric(name) or _KNOWN.fullmatch(text):
                 return
+
         case "variable_assignment":
             if numeric(text_of(node.named_children[0])):
                 yield from doubts(node.named_children[-1], numeric)
                 return
+
         case "command_substitution":
             if number_like(node):
                 return
+
         case "string" if node.named_child_count == 1:
             yield from doubts(node.named_children[0], numeric)
             return

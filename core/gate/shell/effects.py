@@ -23,10 +23,11 @@ _RANK: Final[dict[Effect, int]] = {effect: rank for rank, effect in enumerate(_L
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a script can do. `what`: a few words for a person, with the piece of the script."""
+    """One thing that a script can do."""
 
     effect: Effect
     what: str
+    """A few words for a person, with the piece of the script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Judgement:
     @property
     def worst(self) -> Finding:
         """The finding that decides, the first of equal ones."""
-        return max(self.findings, key=lambda one: _RANK[one.effect], default=Finding("observe", "only looks"))
+        only_looks = Finding("observe", "only looks")
+        return max(self.findings, key=lambda finding: _RANK[finding.effect], default=only_looks)
 
     @property
     def effect(self) -> Effect:

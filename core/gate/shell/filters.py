@@ -26,6 +26,10 @@ _SED: Final = re.compile(
 )
 
 
+_SED_QUIET: Final = re.compile(r"-[nErsuz]+|--quiet|--silent|--regexp-extended|--posix|--null-data")
+"""Options of sed that change only how it reads its script and what it prints."""
+
+
 def _sed_looks(script: str) -> bool:
     """Whether a sed script only prints: no `w`, `e`, `r`, `a`, no file and no command."""
     position = 0
@@ -51,9 +55,7 @@ def sed(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
             scripts.append(Word(text.removeprefix("--expression=").removeprefix("-e")))
         elif word.known and re.fullmatch(r"-[nErsuz]*i.*|--in-place(=.*)?", text):
             in_place = True
-        elif word.known and re.fullmatch(
-            r"-[nErsuz]+|--quiet|--silent|--regexp-extended|--posix|--null-data", text
-        ):
+        elif word.known and _SED_QUIET.fullmatch(text):
             continue
         elif (word.loose and not scripts) or (text.startswith("-") and len(text) > 1):
             runner.find("unknown", f"sed {shown(arguments)}")
@@ -62,11 +64,9 @@ def sed(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
             scripts.append(word)
         else:
             files.append(word)
-    if (
-        any(word.loose for word in files)
-        or not scripts
-        or not all(word.known is not None and _sed_looks(word.known) for word in scripts)
-    ):
+
+    only_prints = all(word.known is not None and _sed_looks(word.known) for word in scripts)
+    if not scripts or not only_prints or any(word.loose for word in files):
         runner.find("unknown", f"a sed script that is not understood: {shown(arguments)}")
     if in_place:
         written(runner, "edits in place", files, "destroy")
@@ -133,24 +133,30 @@ def _awk_looks(program: str) -> bool:
         position = match.end()
         if match.lastgroup == "blank":
             continue
+
+        may_name_file = printing and depth == 0  # in parentheses, `>` compares
         if match.lastgroup == "slash":
+            follows_value = before in (")", "]", "1") or (before.isidentifier() and before not in _AWK_WORDS)
             if before in _AWK_OPENS:
                 regex = _AWK_REGEX.match(program, match.start())
                 if regex is None:
                     return False
                 position = regex.end()
                 token = '"'
-            elif before not in (")", "]", "1") and (not before.isidentifier() or before in _AWK_WORDS):
+            elif not follows_value:
                 return False
-        elif token in ("|", "&", "@") or token in _AWK_ACTS or (token == ">" and printing and depth == 0):
+
+        elif token in ("|", "&", "@") or token in _AWK_ACTS or (token == ">" and may_name_file):
             return False
         elif token in ("print", "printf"):
-            printing, depth = True, 0
+            printing = True
+            depth = 0
         elif token in "([":
             depth += 1
         elif token in ")]":
             depth -= 1
         elif token in ";}" or (token == "\n" and (before in _AWK_ENDS or before.isidentifier())):
             printing = False
+
         before = {"number": "1", "text": '"'}.get(match.lastgroup or "", token)
     return True

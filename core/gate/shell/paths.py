@@ -59,23 +59,24 @@ def _secret(text: str) -> bool:
     path = normal(text)
     if _SECRET.search(path):
         return True
-    shape = path.replace(GAP, "").replace(GLOB, "")
-    if shape == path or not shape.strip("./-"):
+
+    # A path of which hardly anything is known could be every sample, so it is judged by its form.
+    known = path.replace(GAP, "").replace(GLOB, "")
+    if known == path or not known.strip("./-"):
         return _hidden(path)
-    pattern = (
-        re.escape(path)
-        .replace(re.escape(GAP), ".*")
-        .replace(re.escape(GLOB), r"(?!(?:(?<=/)|(?<!.))\.)[^/]*")
-    )
+
+    # A glob doesn't match a dot at the beginning of a name.
+    pattern = re.escape(path)
+    pattern = pattern.replace(re.escape(GAP), ".*")
+    pattern = pattern.replace(re.escape(GLOB), r"(?!(?:(?<=/)|(?<!.))\.)[^/]*")
     return any(re.fullmatch(pattern, sample) for sample in _SAMPLES)
 
 
 def _hidden(path: str) -> bool:
     """Whether a glob matches hidden files, or everything below a home or the root's directories."""
-    return bool(re.search(rf"(?:^|/)\.[{GAP}{GLOB}]", path)) or path in (
-        f"/{GLOB}/{GLOB}",
-        f"/{GLOB}/{GLOB}{GLOB}{GLOB}",
-    )
+    if re.search(rf"(?:^|/)\.[{GAP}{GLOB}]", path):
+        return True
+    return path in (f"/{GLOB}/{GLOB}", f"/{GLOB}/{GLOB}{GLOB}{GLOB}")
 
 
 def network(text: str) -> bool:
@@ -101,11 +102,9 @@ def code(text: str) -> bool:
 def guarded(text: str) -> bool:
     """Whether this is a directory in which every relative path would have to be checked."""
     path = normal(text)
-    return (
-        path == "~"
-        or (_DOTTED.search(path) is not None)
-        or re.match(r"/(?:etc|proc|root|dev|run|sys|var/run|boot)(?:/|$)", path) is not None
-    )
+    if path == "~" or _DOTTED.search(path):
+        return True
+    return re.match(r"/(?:etc|proc|root|dev|run|sys|var/run|boot)(?:/|$)", path) is not None
 
 
 def harmless(text: str) -> bool:

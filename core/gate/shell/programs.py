@@ -13,7 +13,7 @@ from typing import Final
 from iact.core.gate.shell import filters, paths, repository, runners, writers
 from iact.core.gate.shell.handlers import IDENTIFIER, Handler, Runner, assignable, shown
 from iact.core.gate.shell.options import parse, tables
-from iact.core.gate.shell.words import GAP, Word, names
+from iact.core.gate.shell.words import GAP, GLOB, Word, names
 
 _STRONG: Final = frozenset({"base64", "base32", "basenc", "xxd", "rev", "openssl", "uudecode", "gpg"})
 WEAK_DECODERS: Final = frozenset(
@@ -39,9 +39,10 @@ def is_pattern(words: Sequence[Word]) -> bool:
     name = words[0].known
     if name == "find":
         return words[-1].text in runners.FIND_PATTERNS
-    return name in ("grep", "egrep", "fgrep", "rg") and all(
-        _PATTERNLESS.fullmatch(word.text) for word in words[1:]
-    )
+
+    # Of a program of the family, the pattern is the first word that is no option.
+    searches = name in ("grep", "egrep", "fgrep", "rg")
+    return searches and all(_PATTERNLESS.fullmatch(word.text) for word in words[1:])
 
 
 def judge_command(runner: Runner, words: Sequence[Word]) -> None:
@@ -50,12 +51,15 @@ def judge_command(runner: Runner, words: Sequence[Word]) -> None:
     if name is None:
         runner.find("unknown", f"which program runs is not known: {shown(words[:1])}")
         return
+
     arguments = words[1:]
     known = tables()
     if name in _STRONG:
         runner.decode()
     if len(arguments) == 1 and _says_what_it_is(name, arguments[0].known):
         return
+
+    # The closest look first: a program with a handler may also be in a table.
     if handler := _HANDLERS.get(name):
         handler(runner, name, arguments)
     elif wrapper := runners.WRAPPERS.get(name):
@@ -72,9 +76,9 @@ def judge_command(runner: Runner, words: Sequence[Word]) -> None:
 def _says_what_it_is(name: str, option: str | None) -> bool:
     """Whether a program with only this option prints its version or its options, and exits."""
     known = tables()
-    return option in known.versioned.get(name, ()) or (
-        option in ("--version", "--help") and name in known.observe
-    )
+    if option in known.versioned.get(name, ()):
+        return True
+    return option in ("--version", "--help") and name in known.observe
 
 
 def _effect(runner: Runner, effect: str, words: Sequence[Word]) -> None:
@@ -88,14 +92,15 @@ def _effect(runner: Runner, effect: str, words: Sequence[Word]) -> None:
 def known_program(name: str) -> bool:
     """Whether the gate has its own judgement about this name."""
     known = tables()
-    tables_of_it = (_HANDLERS, runners.WRAPPERS, known.effects, known.observe, known.versioned)
-    return any(name in one for one in tables_of_it)
+    judged_by = (_HANDLERS, runners.WRAPPERS, known.effects, known.observe, known.versioned)
+    return any(name in table for table in judged_by)
 
 
 def _program(name: str | None) -> str | None:
     """The program's bare name, or None if the file that runs is not one of the system's."""
-    if name is None or not name:
+    if not name:
         return None
+
     folder, slash, base = name.rpartition("/")
     if slash and folder not in ("/bin", "/usr/bin", "/sbin", "/usr/sbin"):
         return None
@@ -110,11 +115,13 @@ def _printf(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     rest = arguments[1:] if [word.known for word in arguments[:1]] == ["--"] else arguments
     if not rest:
         return
+
     form = rest[0]
-    counts = (
-        form.known is None or re.search(r"%[^A-Za-z%\\]*[hlLjztq]*n", form.text.replace("%%", "")) is not None
-    )
-    if form.loose or form.text.startswith("-v") or (counts and len(rest) > 1 and not _texts(rest[1:])):
+    counting = re.search(r"%[^A-Za-z%\\]*[hlLjztq]*n", form.text.replace("%%", ""))
+    may_count = form.known is None or counting is not None
+    sets_by_count = may_count and not _texts(rest[1:])
+
+    if form.loose or form.text.startswith("-v") or sets_by_count:
         runner.find("unknown", f"printf {shown(arguments)}")
 
 
@@ -127,21 +134,26 @@ def _read(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     runner.consume()
     options = parse("-rse -d: -n: -N: -p: -t: -u: -a:" if name == "read" else "-t -d: -n: -O: -s:")
     operands = options.operands(arguments)
-    set_by_it = [word.known or "" for word in [*(operands or []), *options.values(arguments, "a")]]
-    for one in set_by_it or ["REPLY", "MAPFILE"]:
-        runner.sets(one)
-    if operands is None or not all(
-        IDENTIFIER.fullmatch(one) and assignable(one, exported=False) for one in set_by_it
-    ):
+    names = [word.known or "" for word in [*(operands or []), *options.values(arguments, "a")]]
+
+    # Without a name, `read` sets REPLY, and `mapfile` sets MAPFILE.
+    for variable in names or ["REPLY", "MAPFILE"]:
+        runner.sets(variable)
+    if operands is None or not all(map(_is_settable, names)):
         runner.find("unknown", f"{name} {shown(arguments)}")
+
+
+def _is_settable(variable: str) -> bool:
+    """Whether this is the name of a variable that changes nothing about what programs do."""
+    return IDENTIFIER.fullmatch(variable) is not None and assignable(variable, exported=False)
 
 
 def _unset(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """The index of an array element is arithmetic, which runs commands that it contains."""
     names = [word.known or "" for word in arguments if word.known != "-v"]
-    for one in names:
-        runner.sets(one)
-    if not all(IDENTIFIER.fullmatch(one) and assignable(one, exported=False) for one in names):
+    for variable in names:
+        runner.sets(variable)
+    if not all(map(_is_settable, names)):
         runner.find("unknown", f"unset {shown(arguments)}")
 
 
@@ -150,8 +162,9 @@ def _test(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     words = list(arguments[:-1] if name == "[" else arguments)
     following: list[Word | None] = [*words[1:], None]
     for word, after in zip(words, following, strict=False):
-        operator = word.known is None and after is not None and (after.known is None or "[" in after.text)
-        if word.known in ("-v", "-R") or word.many or operator:
+        after_could_be_element = after is not None and (after.known is None or "[" in after.text)
+        could_be_operator = word.known is None and after_could_be_element
+        if word.known in ("-v", "-R") or word.many or could_be_operator:
             runner.find("unknown", f"{name} {shown(arguments)}")
             return
 
@@ -164,20 +177,18 @@ _SHOPT_WORDS: Final = names("-s -u -q nullglob globstar dotglob failglob nocaseg
 
 
 def _shell_option(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    if not all(word.known in (_SET_WORDS if name == "set" else _SHOPT_WORDS) for word in arguments):
+    harmless = _SET_WORDS if name == "set" else _SHOPT_WORDS
+    if not all(word.known in harmless for word in arguments):
         runner.find("unknown", f"{name} {shown(arguments)}")
 
 
 def _kill(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """`-0` only asks whether a process exists; a signal after it would count instead."""
-    asks = (
-        [word.known for word in arguments[:1]] == ["-0"]
-        and len(arguments) == 2
-        and not (arguments[1].many and arguments[1].loose)
-    )
-    lists = [word.known for word in arguments[:1]] in (["-l"], ["-L"]) and not any(
-        word.loose or word.text.startswith("-") for word in arguments[1:]
-    )
+    option = arguments[0].known if arguments else None
+    rest = arguments[1:]
+
+    asks = option == "-0" and len(rest) == 1 and not (rest[0].many and rest[0].loose)
+    lists = option in ("-l", "-L") and not any(word.loose or word.text.startswith("-") for word in rest)
     if not asks and not lists:
         runner.find("destroy", f"kill {shown(arguments)}")
 
@@ -201,33 +212,35 @@ def _date(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def _getent(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    local = ("passwd", "group", "services", "protocols", "aliases", "networks")
+    """Of some databases, what is not on this machine is asked of the network."""
     if arguments and (arguments[0].known is None or "shadow" in arguments[0].text):
         runner.find("authority", f"reads passwords: getent {shown(arguments)}")
-    elif (
-        not arguments
-        or arguments[0].known not in local
-        or any(word.loose or word.text.startswith("-") for word in arguments[1:])
-    ):
+        return
+
+    local = ("passwd", "group", "services", "protocols", "aliases", "networks")
+    is_local = bool(arguments) and arguments[0].known in local
+    if not is_local or any(word.loose or word.text.startswith("-") for word in arguments[1:]):
         runner.find("send", f"asks the network: getent {shown(arguments)}")
 
 
 def _ps(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """Without a dash, `e` shows the environment of every process."""
+    """Without a dash, `e` shows the environment of every process. What is not known could have an `e`."""
     for before, word in zip([None, *arguments], arguments, strict=False):
-        valued = before is not None and re.fullmatch(r"-\w*[oOCuUpgGtqs]|--\w[\w-]*", before.text)
-        if (
-            word.loose
-            or "environ" in word.text
-            or (re.fullmatch(r"[A-Za-z]*e[A-Za-z]*", word.text) and not valued)
-        ):
+        is_value = before is not None and re.fullmatch(r"-\w*[oOCuUpgGtqs]|--\w[\w-]*", before.text)
+        could_have_e = re.fullmatch(rf"[A-Za-z{GAP}{GLOB}]*[e{GAP}{GLOB}][A-Za-z{GAP}{GLOB}]*", word.text)
+        shows_environments = could_have_e is not None and not is_value
+
+        if word.loose or "environ" in word.text or shows_environments:
             runner.find("authority", f"shows environments: ps {shown(arguments)}")
             return
 
 
 def _lsof(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """The text after an `@` is a host, whose name is looked up."""
-    if any("@" in word.text or (GAP in word.text and word.text[0] not in "/.") for word in arguments):
+    could_name_host = any(
+        "@" in word.text or (GAP in word.text and word.text[0] not in "/.") for word in arguments
+    )
+    if could_name_host:
         runner.find("send", f"asks the network: lsof {shown(arguments)}")
     elif tables().observe["lsof"].operands(arguments) is None:
         runner.find("unknown", f"options of lsof that are not understood: {shown(arguments)}")
@@ -301,15 +314,20 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
 
 def _whole(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     known = [word.known for word in arguments]
-    text = " ".join(one for one in known if one is not None)
-    if None in known or _LOOKS[name].fullmatch(text) is None:
-        if effect := tables().effects.get(name):
-            _effect(runner, effect, [Word(name), *arguments])
-        else:
-            authority = name in ("crontab", "systemctl", "service", "ip", "hash", "chage")
-            runner.find("authority" if authority else "unknown", f"{name} {shown(arguments)}")
-    elif name == "top":
-        runner.find("modify", "top makes a folder for its settings")
+    text = " ".join(piece for piece in known if piece is not None)
+
+    looks = None not in known and _LOOKS[name].fullmatch(text) is not None
+    if looks:
+        if name == "top":
+            runner.find("modify", "top makes a folder for its settings")
+        return
+
+    if effect := tables().effects.get(name):
+        _effect(runner, effect, [Word(name), *arguments])
+    elif name in ("crontab", "systemctl", "service", "ip", "hash", "chage"):
+        runner.find("authority", f"{name} {shown(arguments)}")
+    else:
+        runner.find("unknown", f"{name} {shown(arguments)}")
 
 
 _HANDLERS: Final[Mapping[str, Handler]] = {

@@ -21,17 +21,16 @@ class Misread(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a script is made of; each place as its first byte and its last byte + 1.
-
-    `commands`: the words of each simple command, without its assignments and redirections; `conditions`: each `[[ … ]]`
-    and `(( … ))`; `assignments`: those before a command or on their own; `targets`: the targets of redirections, and
-    the delimiters of here-documents.
-    """
+    """What a script is made of; each place as its first byte and its last byte + 1."""
 
     commands: set[tuple[Span, ...]] = field(default_factory=set)
+    """The words of each simple command, without its assignments and redirections."""
     conditions: set[Span] = field(default_factory=set)
+    """Each `[[ … ]]` and `(( … ))`."""
     assignments: set[Span] = field(default_factory=set)
+    """Those before a command or on their own."""
     targets: set[Span] = field(default_factory=set)
+    """The targets of redirections, and the delimiters of here-documents."""
 
 
 class Quoting:
@@ -53,18 +52,26 @@ class Quoting:
     def _substitution(self) -> None:
         """Read commands up to and including a closing parenthesis."""
 
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        """Go to the end of what a pattern matches here, if it does."""
+        match = pattern.match(self._text, self._at, self._end)
+        if match:
+            self._at = match.end()
+
     def _word(self, *, regex: bool = False) -> Span:
         """Read one word. `regex`: on the right of `=~`, where parentheses and bars belong to it."""
         start = self._at
         if self._text[self._at : self._at + 2] in ("<(", ">("):
             self._at += 2
             self._substitution()
+
         depth = 0
         while self._at < self._end:
             match = _PLAIN.match(self._text, self._at, self._end)
             if match:
                 self._at = match.end()
                 continue
+
             here = self._text[self._at]
             if regex and here in "()|":
                 depth += (here == "(") - (here == ")")
@@ -73,13 +80,17 @@ class Quoting:
                 break
             else:
                 self._quoting(here)
+
         if depth or self._at == start or self._at > self._end:
             raise Misread("a word is missing")
+
+        # To bash, the text of a here-document begins after the first newline, even one within quotes.
         if self._documents and "\n" in self._text[start : self._at]:
             raise Misread("a newline in a word, before the text of a here-document")
         return start, self._at
 
     def _quoting(self, here: str) -> None:
+        """Read a quote or an expansion. `here`: the character that it begins with."""
         match here:
             case "\\":
                 self._at += 2
@@ -101,10 +112,10 @@ class Quoting:
     def _double(self) -> None:
         self._at += 1
         while True:
-            match = _LITERAL.match(self._text, self._at, self._end)
-            self._at = match.end() if match else self._at
+            self._skip(_LITERAL)
             if self._at >= self._end:
                 raise Misread('" does not end')
+
             match self._text[self._at]:
                 case '"':
                     self._at += 1
@@ -118,12 +129,15 @@ class Quoting:
 
     def _backquotes(self) -> None:
         end = self._closing("`", self._at + 1)
-        if "\\" in self._text[self._at : end] or "<<" in self._text[self._at : end]:
+        inside = self._text[self._at : end]
+        if "\\" in inside or "<<" in inside:
             raise Misread("escapes within backquotes")
+
         self._script(self._at + 1, end - 1)
         self._at = end
 
     def _dollar(self, *, quoted: bool) -> None:
+        """Read from a dollar sign. A variable's name after it is read as text."""
         following = self._text[self._at + 1 : min(self._at + 3, self._end)]
         self._at += 1
         if following.startswith("(("):
@@ -140,22 +154,28 @@ class Quoting:
         elif following.startswith('"') and not quoted:
             raise Misread('$"')
         elif following.startswith("'") and not quoted:
-            self._at += 1
-            while self._at < self._end and self._text[self._at] != "'":
-                self._at += 2 if self._text[self._at] == "\\" else 1
-            if self._at >= self._end:
-                raise Misread("$' does not end")
-            self._at += 1
+            self._ansi_c()
+
+    def _ansi_c(self) -> None:
+        """Read from after the dollar sign of `$'` to the end of its quote, which can be escaped."""
+        self._at += 1
+        while self._at < self._end and self._text[self._at] != "'":
+            self._at += 2 if self._text[self._at] == "\\" else 1
+
+        if self._at >= self._end:
+            raise Misread("$' does not end")
+        self._at += 1
 
     def _braces(self, *, quoted: bool) -> None:
         """Read from after `${` to the end of `}`."""
         if self._text[self._at : self._at + 1] in (*" \t\n|", ""):
             raise Misread("a substitution in braces")
+
         while True:
-            match = _BRACED.match(self._text, self._at, self._end)
-            self._at = match.end() if match else self._at
+            self._skip(_BRACED)
             if self._at >= self._end:
                 raise Misread("${ does not end")
+
             here = self._text[self._at]
             if here == "}":
                 self._at += 1
@@ -168,10 +188,10 @@ class Quoting:
         """Read from after `((` to the end of `))`. `parts`: with the semicolons of a loop."""
         depth = 2
         while True:
-            match = _ARITHMETIC.match(self._text, self._at, self._end)
-            self._at = match.end() if match else self._at
+            self._skip(_ARITHMETIC)
             if self._at >= self._end:
                 raise Misread("(( does not end")
+
             here = self._text[self._at]
             if here == ";" and parts:
                 self._at += 1
@@ -181,6 +201,7 @@ class Quoting:
             elif here == ")":
                 depth -= 1
                 self._at += 1
+                # The last two must be side by side: `((a) )` is a subshell in a subshell.
                 if depth == 1:
                     if not self._text.startswith(")", self._at):
                         raise Misread("(( that is no arithmetic")

@@ -79,35 +79,46 @@ class _Reader(Quoting):
                 if ends:
                     raise Misread("an end is missing")
                 return ""
+
             if word := self._ender():
                 if word not in ends:
                     raise Misread(f"{word} out of place")
+                # What ends a branch of a case is read by `_case`.
                 if not (word == "esac" or word.startswith(";")):
                     self._at += len(word)
                 return word
+
             self._pipeline()
             self._blanks()
-            following = self._text[self._at : self._at + 2]
-            if self._at >= self._end or following[0] in "\n)":
-                continue
-            if following in ("&&", "||"):
-                self._at += 2
-                self._lines()
-                if self._at >= self._end or self._ender():
-                    raise Misread("a command is missing")
-                self._pipeline_follows()
-            elif following[0] in ";&":
-                if following in (";;", ";&"):
-                    continue
-                self._at += 1
-                self._blanks()
-                after = self._text[self._at : self._at + 2]
-                if after[:1] in (";", "&") and after not in (";;", ";&"):
-                    raise Misread("an empty command")
-            else:
-                raise Misread(following)
+            self._separator()
+
+    def _separator(self) -> None:
+        """Read what may follow a pipeline in a list, unless it ends the list or is a newline."""
+        following = self._text[self._at : self._at + 2]
+        if self._at >= self._end or following[0] in "\n)":
+            return
+
+        if following in ("&&", "||"):
+            self._at += 2
+            self._lines()
+            if self._at >= self._end or self._ender():
+                raise Misread("a command is missing")
+            self._pipeline_follows()
+            return
+
+        if following[0] not in ";&":
+            raise Misread(following)
+        if following in (";;", ";&"):
+            return
+
+        self._at += 1
+        self._blanks()
+        after = self._text[self._at : self._at + 2]
+        if after[:1] in (";", "&") and after not in (";;", ";&"):
+            raise Misread("an empty command")
 
     def _pipeline_follows(self) -> None:
+        """Read a pipeline after `&&` or `||`, and all that are joined to it in the same way."""
         self._pipeline()
         self._blanks()
         if self._text[self._at : self._at + 2] in ("&&", "||"):
@@ -126,8 +137,9 @@ class _Reader(Quoting):
             return ";;&"
         if here[:2] in (";;", ";&"):
             return here[:2]
-        match = _RESERVED.match(self._text, self._at, self._end)
-        return match[0] if match and match[0] in _ENDS else ""
+
+        reserved = self._reserved()
+        return reserved if reserved in _ENDS else ""
 
     def _pipeline(self) -> None:
         if self._reserved() == "!":
@@ -135,12 +147,15 @@ class _Reader(Quoting):
             self._blanks()
             if self._reserved() == "!":
                 raise Misread("! !")
+
         while True:
             self._blanks()
             self._command()
             self._blanks()
-            if self._text.startswith("||", self._at) or not self._text.startswith("|", self._at):
+            is_pipe = self._text.startswith("|", self._at) and not self._text.startswith("||", self._at)
+            if not is_pipe:
                 return
+
             self._at += 2 if self._text.startswith("|&", self._at) else 1
             self._lines()
 
@@ -148,14 +163,14 @@ class _Reader(Quoting):
 
     def _blanks(self) -> None:
         """Skip blanks and a comment."""
-        match = _BLANKS.match(self._text, self._at, self._end)
-        self._at = match.end() if match else self._at
-        if self._text.startswith("#", self._at) and self._at < self._end:
-            before = self._text[self._at - 1 : self._at]
-            if before and before not in " \t\n;&|()":
-                return
-            comment = _COMMENT.match(self._text, self._at, self._end)
-            self._at = comment.end() if comment else self._at
+        self._skip(_BLANKS)
+        if self._at >= self._end or self._text[self._at] != "#":
+            return
+
+        # Within a word, it is no comment.
+        before = self._text[self._at - 1 : self._at]
+        if not before or before in " \t\n;&|()":
+            self._skip(_COMMENT)
 
     def _lines(self) -> None:
         """Skip blanks, comments and newlines. After a newline come the texts of here-documents."""
@@ -177,19 +192,22 @@ class _Reader(Quoting):
             if self._at >= self._end:
                 raise Misread("a here-document does not end")
             end = self._text.find("\n", self._at, self._end)
-            end = self._end if end < 0 else end
+            if end < 0:
+                end = self._end
+
             line = self._text[self._at : end]
-            if (line.lstrip("\t") if tabs else line) == delimiter:
+            if tabs:
+                line = line.lstrip("\t")
+            if line == delimiter:
                 break
             self._at = min(end + 1, self._end)
+
         if not quoted:
             inner = _Reader(self._text, self.shape, start, self._at)
             inner.expansions()
-        self._at = min(end, self._end)
-        if self._at < self._end:
-            self._at += 1
-            # what follows is at the beginning of a line
-            return
+
+        # What follows is at the beginning of a line.
+        self._at = min(end + 1, self._end)
 
     # --- commands --------------------------------------------------------------------------------------------
 
@@ -200,7 +218,8 @@ class _Reader(Quoting):
     def _command(self) -> None:
         if self._at >= self._end:
             raise Misread("a command is missing")
-        word = self._reserved()
+
+        reserved = self._reserved()
         if self._text.startswith("((", self._at):
             start = self._at
             self._at += 2
@@ -209,11 +228,12 @@ class _Reader(Quoting):
         elif self._text[self._at] == "(":
             self._at += 1
             self._list(frozenset({")"}))
-        elif word == "":
+        elif reserved:
+            self._compound(reserved)
+        else:
             self._simple()
             return
-        else:
-            self._compound(word)
+
         self._redirections()
 
     def _compound(self, word: str) -> None:
@@ -223,12 +243,7 @@ class _Reader(Quoting):
             case "{":
                 self._list(frozenset({"}"}))
             case "if":
-                self._list(frozenset({"then"}))
-                while (end := self._list(frozenset({"elif", "else", "fi"}))) != "fi":
-                    if end == "else":
-                        self._list(frozenset({"fi"}))
-                        break
-                    self._list(frozenset({"then"}))
+                self._if()
             case "while" | "until":
                 self._list(frozenset({"do"}))
                 self._list(frozenset({"done"}))
@@ -249,27 +264,42 @@ class _Reader(Quoting):
             case _:
                 raise Misread(word)
 
+    def _if(self) -> None:
+        """Read from after `if` to the end of `fi`."""
+        self._list(frozenset({"then"}))
+        while True:
+            end = self._list(frozenset({"elif", "else", "fi"}))
+            if end == "else":
+                end = self._list(frozenset({"fi"}))
+            if end == "fi":
+                return
+            self._list(frozenset({"then"}))
+
     def _redirections(self) -> None:
         """Read the redirections of a compound command; no word may follow it."""
         while True:
             self._blanks()
             if not self._redirection():
                 break
+
         if self._at < self._end and self._text[self._at] not in ";&|\n)":
             raise Misread("words after a compound command")
 
     def _name(self) -> None:
-        match = _NAME.match(self._text, self._at, self._end)
-        if match is None or self._text[match.end() : match.end() + 1] not in (*" \t\n;(", ""):
+        name = _NAME.match(self._text, self._at, self._end)
+        if name is None:
             raise Misread("a name is missing")
-        self._at = match.end()
+
+        following = self._text[name.end() : name.end() + 1]
+        if following not in (*" \t\n;(", ""):
+            raise Misread("a name is missing")
+        self._at = name.end()
 
     def _body(self) -> None:
         """Read the compound command of a function."""
         self._lines()
-        if self._reserved() not in ("{", "if", "while", "until", "for", "case") and (
-            not self._text.startswith("(", self._at) or self._text.startswith("((", self._at)
-        ):
+        is_subshell = self._text.startswith("(", self._at) and not self._text.startswith("((", self._at)
+        if not is_subshell and self._reserved() not in ("{", "if", "while", "until", "for", "case"):
             raise Misread("a function's body")
         self._command()
 
@@ -287,10 +317,12 @@ class _Reader(Quoting):
                 while self._at < self._end and self._text[self._at] not in ";\n":
                     self._word()
                     self._blanks()
+
         self._blanks()
         if self._text.startswith(";", self._at):
             self._at += 1
         self._lines()
+
         if self._reserved() != "do":
             raise Misread("a loop without do")
         self._at += 2
@@ -303,40 +335,46 @@ class _Reader(Quoting):
         if self._reserved() != "in":
             raise Misread("a case without in")
         self._at += 2
+
         while True:
             self._lines()
             if self._reserved() == "esac":
                 self._at += 4
                 return
-            if self._text.startswith("(", self._at):
-                self._at += 1
-            while True:
-                self._blanks()
-                self._word()
-                self._blanks()
-                if self._text.startswith("|", self._at):
-                    self._at += 1
-                elif self._text.startswith(")", self._at):
-                    self._at += 1
-                    break
-                else:
-                    raise Misread("a pattern of a case")
+
+            self._patterns()
             end = self._list(frozenset({";;", ";&", ";;&", "esac"}))
             self._at += len(end)
             if end == "esac":
                 return
 
+    def _patterns(self) -> None:
+        """Read the patterns of one branch of a case, up to and including their parenthesis."""
+        if self._text.startswith("(", self._at):
+            self._at += 1
+
+        while True:
+            self._blanks()
+            self._word()
+            self._blanks()
+            if self._text.startswith(")", self._at):
+                self._at += 1
+                return
+            if not self._text.startswith("|", self._at):
+                raise Misread("a pattern of a case")
+            self._at += 1
+
     def _condition(self) -> None:
         """Read from after `[[` to the end of `]]`."""
-        regex = False
+        regex = False  # whether the next word is on the right of `=~`
         while True:
-            match = _BLANKS.match(self._text, self._at, self._end)
-            self._at = match.end() if match else self._at
+            self._skip(_BLANKS)
             if self._at >= self._end or self._text[self._at] in "\n;#":
                 raise Misread("a condition that does not end on its line")
             if self._reserved() == "]]":
                 self._at += 2
                 return
+
             here = self._text[self._at]
             if self._text[self._at : self._at + 2] in ("&&", "||"):
                 self._at += 2
@@ -364,49 +402,56 @@ class _Reader(Quoting):
                 break
             if _OPENED.match(self._text, self._at, self._end):
                 raise Misread("a redirection that sets a variable")
+
+            # Before the `&`, with which a redirection of both outputs begins.
             if self._redirection():
                 continue
             if self._text[self._at] == "&":
                 break
+
             if self._text[self._at] == "(":
                 if len(words) != 1 or not _NAME.fullmatch(self._text, *words[0]):
                     raise Misread("a parenthesis")
                 self._function()
                 return
-            start = self._at
-            declares = bool(words) and self._text[slice(*words[0])] in _DECLARES
-            assignment = _ASSIGNMENT.match(self._text, self._at, self._end)
-            if (
-                assignment
-                and (not words or declares)
-                and self._text[assignment.end() : assignment.end() + 1] == "("
-            ):
-                self._at = assignment.end()
-                self._array()
-            else:
-                self._word()
-            if assignment and not words:
-                self.shape.assignments.add((start, self._at))
-            else:
-                words.append((start, self._at))
-                self._timed(words)
+
+            self._assignment_or_word(words)
         if words:
             self.shape.commands.add(tuple(words))
 
+    def _assignment_or_word(self, words: list[Span]) -> None:
+        """Read an assignment, or the next of a command's words. `words`: those before it; it is added to them."""
+        start = self._at
+        declares = bool(words) and self._text[slice(*words[0])] in _DECLARES
+        assignment = _ASSIGNMENT.match(self._text, self._at, self._end)
+
+        can_be_array = assignment is not None and (not words or declares)
+        if assignment and can_be_array and self._text[assignment.end() : assignment.end() + 1] == "(":
+            self._at = assignment.end()
+            self._array()
+        else:
+            self._word()
+
+        if assignment and not words:
+            self.shape.assignments.add((start, self._at))
+        else:
+            words.append((start, self._at))
+            self._timed(words)
+
     def _timed(self, words: list[Span]) -> None:
         """`time` is a reserved word: what follows it is a pipeline, not an argument."""
-        if len(words) < 2 and self._text[slice(*words[0])] == "time":
+        if len(words) > 1 or self._text[slice(*words[0])] != "time":
+            return
+
+        self._blanks()
+        if self._text.startswith("-p ", self._at):
+            self._at += 2
+            words.append((self._at - 2, self._at))
             self._blanks()
-            if self._text.startswith("-p ", self._at):
-                self._at += 2
-                words.append((self._at - 2, self._at))
-                self._blanks()
-            if (
-                self._reserved()
-                or self._text.startswith("(", self._at)
-                or (_ASSIGNMENT.match(self._text, self._at, self._end))
-            ):
-                raise Misread("time before more than a simple command")
+
+        assigns = _ASSIGNMENT.match(self._text, self._at, self._end)
+        if assigns or self._reserved() or self._text.startswith("(", self._at):
+            raise Misread("time before more than a simple command")
 
     def _function(self) -> None:
         self._at += 1
@@ -422,12 +467,14 @@ class _Reader(Quoting):
             self._lines()
             if self._at >= self._end:
                 raise Misread("an array does not end")
+
             if self._text[self._at] == ")":
                 self._at += 1
-                # to bash, text joined to it is still part of the assignment, and the command is the next word
+                # To bash, text joined to it is still part of the assignment, and the command is the next word.
                 if self._text[self._at : self._at + 1] not in (*" \t\n;&|)", ""):
                     raise Misread("a word joined to an array")
                 return
+
             if self._text[self._at] == "[":
                 raise Misread("an array with indices")
             self._word()
@@ -437,17 +484,21 @@ class _Reader(Quoting):
         match = _REDIRECTION.match(self._text, self._at, self._end)
         if match is None:
             return False
+
+        # A process substitution is a word.
         operator = match[0].lstrip("0123456789")
         if operator in ("<", ">") and self._text.startswith("(", match.end()):
             if match[0] != operator:
                 raise Misread("a number before a process substitution")
-            return False  # a process substitution is a word
+            return False
+
         self._at = match.end()
         if operator in ("<&", ">&") and self._text.startswith("-", self._at):
             self._at += 1
             if self._text[self._at : self._at + 1] not in (*" \t\n;&|)", ""):
                 raise Misread("words after a closed descriptor")
             return True
+
         self._blanks()
         start = self._at
         if operator in ("<<", "<<-"):

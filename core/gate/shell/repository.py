@@ -67,23 +67,32 @@ def git(runner: Runner, name: str, arguments: Sequence[Word], *, closed: bool = 
         if rest.pop(0).known == "-C" and rest and rest.pop(0).known is None:
             runner.find("unknown", f"git in a directory that is not known: {shown(arguments)}")
             return
+
     command = rest.pop(0).known if rest else None
     if command in ("--version", "--help", None) and not rest and arguments:
         return
     if _looks(command or "", rest, closed=closed):
         return
+
+    # A command that would look if git could not fetch does nothing worse than to run what is configured.
     would_look = _looks(command or "", rest, closed=True) or [word.known for word in rest] == ["list"]
     effect = None if would_look else _GIT_EFFECTS.get(command or "")
-    if effect == "modify" and (
-        any(word.loose for word in rest) or parse("-Auvnf --all --update").operands(rest) is None
-    ):
+    if effect == "modify" and not _is_understood(rest):
         effect = None
     runner.find(
         effect or "unknown", f"runs what the repository's configuration names: git {shown(arguments)}"
     )
 
 
+def _is_understood(rest: Sequence[Word]) -> bool:
+    """Whether the options of a command that modifies are known to change no more."""
+    if any(word.loose for word in rest):
+        return False
+    return parse("-Auvnf --all --update").operands(rest) is not None
+
+
 def _looks(command: str, rest: Sequence[Word], *, closed: bool) -> bool:
+    """Whether a command only reads. `closed`: it may not fetch."""
     known = all(word.known is not None for word in rest)
     text = " ".join(word.text for word in rest)
     if known and command in _PLAIN and _PLAIN[command].fullmatch(text):
@@ -92,19 +101,32 @@ def _looks(command: str, rest: Sequence[Word], *, closed: bool) -> bool:
         return False
     if known and command in _CLOSED and _CLOSED[command].fullmatch(text):
         return True
+
     options = tables().git.get(command)
     if options is None or options.operands(rest) is None:
         return False
+
     given = {word.text for word in rest}
-    if command == "for-each-ref" and any("signature" in one or GAP in one for one in given):
+    if command == "for-each-ref" and any("signature" in argument or GAP in argument for argument in given):
         return False
-    forms = [one.partition("=")[2] for one in given if re.match(r"--(?:format|pretty)=", one)]
-    return command not in _SIGNED or (
-        (command == "rev-list" or "--no-show-signature" in given)
-        and ("--oneline" in given or bool(forms))
-        # the name of a format may be one that the repository defines
-        and all("%" in form or form in _FORMS for form in forms)
-        and not any("%G" in one or GAP in one for one in given)
-        and (given >= _NO_PROGRAMS or bool(given & _NO_PATCH and not any(map(_DIFFERENCES.match, given))))
-        and not any(one.startswith("--submodule=") and one != "--submodule=short" for one in given)
-    )
+    return command not in _SIGNED or _runs_nothing(command, given)
+
+
+def _runs_nothing(command: str, given: set[str]) -> bool:
+    """Whether a command of `_SIGNED` runs nothing that a configuration names. `given`: its arguments."""
+    if command != "rev-list" and "--no-show-signature" not in given:
+        return False
+    if any("%G" in text or GAP in text for text in given):
+        return False
+
+    # Without a format, the repository's own is taken. The name of a format may be one that it defines.
+    forms = [text.partition("=")[2] for text in given if re.match(r"--(?:format|pretty)=", text)]
+    if not forms and "--oneline" not in given:
+        return False
+    if not all("%" in form or form in _FORMS for form in forms):
+        return False
+
+    if any(text.startswith("--submodule=") and text != "--submodule=short" for text in given):
+        return False
+    compares_nothing = bool(given & _NO_PATCH) and not any(map(_DIFFERENCES.match, given))
+    return given >= _NO_PROGRAMS or compares_nothing

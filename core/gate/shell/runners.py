@@ -34,22 +34,32 @@ def _front(options: OptionTable, arguments: Sequence[Word]) -> list[Word] | None
     """Return the words after a wrapper's own options, which end at the first operand."""
     for position, word in enumerate(arguments):
         before = arguments[:position]
-        if any(one.many for one in before):
+        if any(option.many for option in before):
             return None
-        if word.known == "--" and options.operands(before) == []:
+        only_options = options.operands(before) == []  # and with all of their values
+
+        if word.known == "--" and only_options:
             return list(arguments[position + 1 :])
         if word.loose:
             return None
-        if options.operands(before) == [] and not word.text.startswith("-"):
+        if only_options and not word.text.startswith("-"):
             return list(arguments[position:])
     return [] if options.operands(arguments) == [] else None
 
 
 def wrapped(runner: Runner, name: str, arguments: Sequence[Word], options: OptionTable, own: int) -> None:
+    """Judge what a wrapper runs. `own`: how many words of its own are between its options and the command."""
     rest = _front(options, arguments)
     if rest is None or len(rest) < own:
         runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")
-    elif len(rest) > own:
+        return
+
+    # One that becomes several words shifts the command.
+    if any(word.many for word in rest[:own]):
+        runner.find("unknown", f"{name} with what could be several words: {shown(arguments)}")
+        return
+
+    if len(rest) > own:
         if name == "nohup":
             runner.find("modify", "writes nohup.out where there is a terminal")
         runner.run(rest[own:])
@@ -72,20 +82,25 @@ _ENV: Final = "-i0 -u: -C: --ignore-environment --null --unset= --chdir="
 
 
 def env(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """Judge what `env` runs, and the variables and the folder that it runs it with."""
     rest = _front(parse(_ENV), arguments)
     if rest is None:
         runner.find("unknown", f"options of env that are not understood: {shown(arguments)}")
         return
-    for folder in parse(_ENV).values(arguments[: len(arguments) - len(rest)], "C"):
+
+    own = arguments[: len(arguments) - len(rest)]
+    for folder in parse(_ENV).values(own, "C"):
         if folder.known is None or paths.guarded(folder.text):
             runner.find(
                 "authority", f"goes where secrets are, or where code is configured: {shown([folder])}"
             )
-    if any(word.text.startswith("--chdir") for word in arguments[: len(arguments) - len(rest)]):
+    if any(word.text.startswith("--chdir") for word in own):
         runner.find("unknown", f"options of env that are not understood: {shown(arguments)}")
+
     if len(rest) > 1 and rest[0].known == repository.CLOSED and rest[1].known == "git":
         repository.git(runner, "git", rest[2:], closed=True)
         return
+
     while rest and re.match(r"[A-Za-z_]\w*=", rest[0].text):
         variable, _, value = rest.pop(0).text.partition("=")
         if not assignable(variable, exported=True) or strange_locale(variable, value):
@@ -95,6 +110,7 @@ def env(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def xargs(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """Judge what `xargs` runs, with words from its input that nobody knows."""
     runner.consume()
     options = parse(
         "-0rtx -n: -P: -L: -I: -d: -a: -s: -E: --null --no-run-if-empty --max-args= --max-procs= --max-lines=? "
@@ -104,25 +120,27 @@ def xargs(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     if rest is None:
         runner.find("unknown", f"options of xargs that are not understood: {shown(arguments)}")
         return
-    own = arguments[: len(arguments) - len(rest)]
-    marks = options.values(own, "I")
     if not rest:
         return
+
+    own = arguments[: len(arguments) - len(rest)]
+    marks = options.values(own, "I")
     if not marks:
         runner.run([*rest, Word(GAP, many=True, loose=True)])
         return
+
+    # Of mutually exclusive options the last counts: with -n or -L after it, -I is ignored.
     mark = marks[0].known
-    # of mutually exclusive options the last counts: with -n or -L after it, -I is ignored
-    sizes = any(options.values(own, one) for one in "nL") or any(
-        word.text.startswith("--max-") for word in own
-    )
-    if len(marks) > 1 or not mark or sizes:
+    by_letter = any(options.values(own, letter) for letter in "nL")
+    by_name = any(word.text.startswith("--max-") for word in own)
+    if len(marks) > 1 or not mark or by_letter or by_name:
         runner.find("unknown", f"xargs with options that exclude each other: {shown(arguments)}")
     else:
         runner.run([_filled(word, mark) for word in rest])
 
 
 def _filled(word: Word, mark: str) -> Word:
+    """A word with something unknown in place of a mark."""
     if mark not in word.text:
         return word
     return Word(word.text.replace(mark, GAP), word.many, word.loose or word.text.startswith(mark))
@@ -130,21 +148,24 @@ def _filled(word: Word, mark: str) -> Word:
 
 def shell(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """`sh -c TEXT …` is judged. A script file, or a script from the input, is other code. `-n` only reads it."""
-    if len(arguments) >= 2 and re.fullmatch(r"-[eux]*c", arguments[0].text):
-        text = arguments[1].known
-        if text is not None:
-            runner.script(text, posix=name in ("sh", "dash"))
+    if len(arguments) >= 2:
+        option = arguments[0]
+        script = arguments[1]
+
+        if re.fullmatch(r"-[eux]*c", option.text) and script.known is not None:
+            runner.script(script.known, posix=name in ("sh", "dash"))
             return
-    if (
-        len(arguments) >= 2
-        and arguments[0].known == "-n"
-        and not re.match(rf"[-+{GAP}{GLOB}]", arguments[1].text)
-    ):
-        return
+
+        # The next word could be an option, too, of which the last counts.
+        only_reads = option.known == "-n" and not re.match(rf"[-+{GAP}{GLOB}]", script.text)
+        if only_reads:
+            return
+
     runner.find("unknown", f"runs other code: {name} {shown(arguments)}")
 
 
 def evaluate(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """Judge what `eval` runs: its words, joined, as a script."""
     texts = [word.known for word in arguments]
     if any(text is None for text in texts):
         runner.find("unknown", f"runs a text that is not known: {name} {shown(arguments)}")
@@ -162,16 +183,19 @@ def trap(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     texts = [word.known for word in arguments]
     if texts in ([], ["-l"], ["-p"]):
         return
+
     action, *signals = texts
-    if action is None or not signals or not all(one in _SIGNALS for one in signals):
+    if action is None or not signals or not all(signal in _SIGNALS for signal in signals):
         runner.find("unknown", f"a trap that is not understood: {shown(arguments)}")
     elif action not in ("", "-") and not runner.script(action):
         runner.find("unknown", f"a trap that does more than look: {shown(arguments)}")
 
 
 def command(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """Judge what `command` runs. With `-v` it only says what a name stands for."""
     if arguments and arguments[0].known in ("-v", "-V"):
         return
+
     if arguments and arguments[0].text.startswith("-"):
         runner.find("unknown", f"options of command that are not understood: {shown(arguments)}")
     elif arguments:
@@ -198,10 +222,9 @@ _SUFFIXED: Final = re.compile(rf"^[^{GAP}]*{GLOB}\.\w+$")
 
 
 def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """Judge what `find` looks for, and what it runs."""
+    plain = _begins_plainly(arguments)
     rest = list(arguments)
-    # what find inserts begins with one of its starting points
-    options = next((i for i, word in enumerate(rest) if re.match(r"[-!(]", word.text)), len(rest))
-    plain = all(re.match(r"[\w./~]", word.text) for word in rest[:options])
     while rest:
         word = rest.pop(0)
         if word.loose:
@@ -222,26 +245,45 @@ def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
             runner.find("unknown", f"find with {word.text}: {shown(arguments)}")
 
 
+def _begins_plainly(arguments: Sequence[Word]) -> bool:
+    """Whether what find inserts begins like the name of a file: with one of its starting points.
+
+    A word that begins with `+` or `@` could be an option of the program that find runs.
+    """
+    rest = list(arguments)
+    while rest and rest[0].known in ("-H", "-L", "-P"):
+        rest.pop(0)
+
+    for word in rest:
+        if re.match(r"[-!(]", word.text):
+            return True
+        if not re.match(r"[\w./~]", word.text):
+            return False
+    return True
+
+
 def _find_exec(runner: Runner, rest: list[Word], *, plain: bool) -> None:
     """Judge what find runs, up to its end. `plain`: what is inserted begins like the name of a file."""
     command: list[Word] = []
-    ended = several = doubtful = False
-    while rest and not ended:
+    several = False  # whether it ends with `{} +`, and so is given many files at once
+    doubtful = False  # whether a word before could have been its end
+    while rest:
         word = rest.pop(0)
         several = word.known == "+" and bool(command) and command[-1].text == GAP
-        ended = word.known == ";" or several
-        if not ended:
-            # an unknown word could be the end, or the braces before a plus: what follows then belongs to find
-            if word.many or (doubtful and (word.loose or word.text.startswith("-"))):
-                runner.find(
-                    "unknown", f"find with a command whose end is not known: {shown([*command, word])}"
-                )
-            doubtful = doubtful or (word.known is None and not word.text.strip(GAP + GLOB + ";{}+"))
-            loose = word.loose or (word.text.startswith("{}") and not plain)
-            command.append(Word(word.text.replace("{}", GAP), word.many, loose))
-    if not ended:
+        if word.known == ";" or several:
+            break
+
+        # An unknown word could be the end, or the braces before a plus: what follows then belongs to find.
+        if word.many or (doubtful and (word.loose or word.text.startswith("-"))):
+            runner.find("unknown", f"find with a command whose end is not known: {shown([*command, word])}")
+        doubtful = doubtful or (word.known is None and not word.text.strip(GAP + GLOB + ";{}+"))
+
+        loose = word.loose or (word.text.startswith("{}") and not plain)
+        command.append(Word(word.text.replace("{}", GAP), word.many, loose))
+    else:
         runner.find("unknown", f"find with a command that does not end: {shown(command)}")
-    elif several:
+
+    if several:
         command[-1] = Word(GAP, many=True, loose=command[-1].loose)
     if command:
         runner.run(command)

@@ -17,6 +17,8 @@ WORDS: Final = names(
     "brace_expression extglob_pattern regex"
 )
 EXPRESSIONS: Final = names("binary_expression unary_expression parenthesized_expression negated_command")
+_OUTERMOST: Final = names("command_substitution process_substitution arithmetic_expansion translated_string")
+"""Expansions that are judged with all that is in them."""
 _DELIMITER: Final = re.compile(r"(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
 
 
@@ -29,21 +31,17 @@ def every(node: Node) -> Iterator[Node]:
     """Iterate over a node and everything below it, in source order."""
     left = [node]
     while left:
-        one = left.pop()
-        yield one
-        left.extend(reversed(one.children))
+        next_node = left.pop()
+        yield next_node
+        left.extend(reversed(next_node.children))
 
 
 def within(node: Node) -> Iterator[Node]:
     """The outermost expansions in a word."""
-    if node.type in (
-        "command_substitution",
-        "process_substitution",
-        "arithmetic_expansion",
-        "translated_string",
-    ):
+    if node.type in _OUTERMOST:
         yield node
         return
+
     if node.type == "expansion":
         yield node
     for child in node.children:
@@ -67,41 +65,49 @@ _LIVE_TEXT: Final = re.compile(r"`|\$[A-Za-z_0-9({\[*@#?$!'\"-]")
 
 def uncovered(root: Node, data: bytes) -> str | None:
     """Return the first piece of source that no token covers, or that the grammar may read differently from bash."""
-    end = quoted = 0
-    heredocs: dict[int, tuple[int, bool]] = {}
-    until, literal = 0, False
+    covered = 0  # where the last token ends
+    quoted_until = 0
+    document_until = 0
+    literal = (
+        False  # whether the delimiter of the last here-document is quoted, so that nothing in it is expanded
+    )
+    document_rows: set[int] = set()
+
     for node in every(root):
         if node.type == "string":
-            quoted = max(quoted, node.end_byte)
+            quoted_until = max(quoted_until, node.end_byte)
         if node.type == "comment" and not _comment_stands(node, data):
             return text_of(node)[:60]
+
+        # Two here-documents that begin on one line are not understood.
         if node.type == "heredoc_redirect":
-            found = _heredoc(node, data)
-            if found is None or node.start_point.row in heredocs:
+            document = _heredoc(node, data)
+            if document is None or node.start_point.row in document_rows:
                 return text_of(node)[:60]
-            heredocs[node.start_point.row] = found
-            until, literal = found
+            document_rows.add(node.start_point.row)
+            document_until, literal = document
+
         if node.child_count:
             continue
-        gap = data[end : node.start_byte]
-        # inside quotes and here-documents, the grammar leaves text between its nodes
+
+        # Inside quotes and here-documents, the grammar leaves text between its nodes.
+        gap = data[covered : node.start_byte]
         text = gap.decode("utf-8", "replace")
-        inside = node.start_byte < quoted or node.start_byte <= until
-        if gap.replace(b"\\\n", b"").strip(b" \t\n") and (not inside or (_runs(text) and not literal)):
+        inside = node.start_byte < quoted_until or node.start_byte <= document_until
+        may_be_passed_over = inside and (literal or not _runs(text))
+        if gap.replace(b"\\\n", b"").strip(b" \t\n") and not may_be_passed_over:
             return text[:60]
-        if (
-            node.is_named
-            and node.type not in _LITERAL
-            and not _literal_leaf(node, literal)
-            and _runs(text_of(node))
-        ):
+
+        if not _is_literal(node, literal) and _runs(text_of(node)):
             return text_of(node)[:60]
-        end = max(end, node.end_byte)
-    return data[end:].decode("utf-8", "replace").strip(" \t\n") or None
+        covered = max(covered, node.end_byte)
+    return data[covered:].decode("utf-8", "replace").strip(" \t\n") or None
 
 
-def _literal_leaf(node: Node, literal: bool) -> bool:
-    """Whether a piece of a here-document's body belongs to a quoted delimiter."""
+def _is_literal(node: Node, literal: bool) -> bool:
+    """Whether bash expands nothing in a token. `literal`: it would not in the last here-document."""
+    if not node.is_named or node.type in _LITERAL:
+        return True
     return literal and node.type in ("heredoc_body", "heredoc_content")
 
 
@@ -111,9 +117,13 @@ def _runs(text: str) -> bool:
 
 
 def _comment_stands(node: Node, data: bytes) -> bool:
-    before = data[node.start_byte - 1 : node.start_byte]
+    """Whether bash reads a comment here, too: between words, where commands are."""
     parent = node.parent.type if node.parent is not None else ""
-    return (not before or before in b" \t\n;&|()") and parent in _COMMENTED
+    if parent not in _COMMENTED:
+        return False
+
+    before = data[node.start_byte - 1 : node.start_byte]
+    return not before or before in b" \t\n;&|()"
 
 
 def _heredoc(node: Node, data: bytes) -> tuple[int, bool] | None:
@@ -126,16 +136,18 @@ def _heredoc(node: Node, data: bytes) -> tuple[int, bool] | None:
     match = _DELIMITER.fullmatch(text_of(start)) if start is not None else None
     if start is None or end is None or match is None:
         return None
-    tabs = any(child.type == "<<-" for child in node.children)
-    rows = data.split(b"\n")
-    for row in range(start.start_point.row + 1, len(rows)):
-        line = rows[row].lstrip(b"\t") if tabs else rows[row]
+
+    strips_tabs = any(child.type == "<<-" for child in node.children)
+    lines = data.split(b"\n")
+    for row in range(start.start_point.row + 1, len(lines)):
+        line = lines[row].lstrip(b"\t") if strips_tabs else lines[row]
         if line == match[2].encode():
             return (end.end_byte, bool(match[1])) if end.start_point.row == row else None
     return None
 
 
 def span(node: Node) -> Span:
+    """The first byte of a node, and its last byte + 1."""
     return node.start_byte, node.end_byte
 
 
@@ -154,15 +166,21 @@ def behind(redirect: Node) -> list[Node]:
 
 def flat(nodes: Sequence[Node]) -> list[Node]:
     """The words of a `[`, which the tree has as an expression."""
-    return [word for node in nodes for word in (flat(node.children) if node.type in EXPRESSIONS else [node])]
+    words: list[Node] = []
+    for node in nodes:
+        if node.type in EXPRESSIONS:
+            words.extend(flat(node.children))
+        else:
+            words.append(node)
+    return words
 
 
 def runs_any(node: Node, programs: frozenset[str]) -> bool:
     """Whether a substitution in a word runs one of `programs`."""
     return any(
-        text_of(one) in programs
-        for inner in every(node)
-        if inner.type == "command_substitution"
-        for one in every(inner)
-        if one.type == "command_name"
+        text_of(inner) in programs
+        for substitution in every(node)
+        if substitution.type == "command_substitution"
+        for inner in every(substitution)
+        if inner.type == "command_name"
     )

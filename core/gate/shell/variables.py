@@ -28,26 +28,38 @@ class Variables:
     """The variables of one script, from the nodes of its tree."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        numbers: dict[str, list[bool]] = {}
+        are_numbers: dict[str, list[bool]] = {}
         set_by_arithmetic: Counter[str] = Counter()
         for node in nodes:
             if node.type == "variable_assignment" and node.named_children:
                 value = node.named_children[-1] if node.named_child_count > 1 else None
                 name = text_of(node.named_children[0])
-                numbers.setdefault(name, []).append(value is not None and number_like(value))
+                are_numbers.setdefault(name, []).append(value is not None and number_like(value))
+
             elif node.type == "for_statement":
+                items = _items(node)
                 name = text_of(node.named_children[0])
-                numbers.setdefault(name, []).append(bool(items := _items(node)) and all(map(_numbers, items)))
+                are_numbers.setdefault(name, []).append(bool(items) and all(map(_numbers, items)))
+
             elif node.type in ("arithmetic_expansion", "compound_statement") and node.children[0].type != "{":
                 text = text_of(node)
                 if _SETTING.search(text):
                     set_by_arithmetic.update(re.findall(r"[A-Za-z_]\w*", text))
-        self._numbers = {name for name, found in numbers.items() if all(found)}
-        self._assigned = Counter({name: len(found) for name, found in numbers.items()}) + set_by_arithmetic
+
+        self._numbers = {name for name, values in are_numbers.items() if all(values)}
+        """Variables of which every value is a number."""
+        self._assigned = (
+            Counter({name: len(values) for name, values in are_numbers.items()}) + set_by_arithmetic
+        )
+        """How often the script assigns something to each variable."""
         self._set: set[str] = set()
+        """Variables that commands set."""
         self._certain: Counter[str] = Counter()
-        self._constants: dict[str, str] = {} if "HOME" in numbers else {"HOME": "~"}
+        """How many assignments of each variable every path to this place has passed."""
+        self._constants: dict[str, str] = {} if "HOME" in are_numbers else {"HOME": "~"}
+        """Texts that are known at this place."""
         self._used: set[str] = set()
+        """Variables that were taken for numbers."""
 
     @property
     def constants(self) -> dict[str, str]:
@@ -64,16 +76,17 @@ class Variables:
 
     def assigned(self, node: Node) -> None:
         """Note an assignment."""
-        name = text_of(node.named_children[0])
-        if not _always(node):
+        if not _always(node) or node.children[1].type != "=":
             return
-        if node.children[1].type == "=":
-            self._certain[name] += 1
-            values = node.named_children[1:]
-            if self._assigned[name] == 1 and len(values) == 1 and values[0].type != "array":
-                known = read_word(values[0], self._constants).known
-                if known is not None:
-                    self._constants[name] = known
+
+        name = text_of(node.named_children[0])
+        self._certain[name] += 1
+
+        values = node.named_children[1:]
+        if self._assigned[name] == 1 and len(values) == 1 and values[0].type != "array":
+            text = read_word(values[0], self._constants).known
+            if text is not None:
+                self._constants[name] = text
 
     def enter(self, node: Node) -> str:
         """Enter the body of a loop, in which its variable has one of the loop's values."""
@@ -84,7 +97,8 @@ class Variables:
 
     def leave(self, name: str, node: Node) -> None:
         """Leave the body of a loop."""
-        literal = all(one.type in ("number", "brace_expression") for one in _items(node))
+        # Over literal items it runs at least once, and its variable keeps the last of them.
+        literal = all(item.type in ("number", "brace_expression") for item in _items(node))
         if not (_always(node) and literal):
             self._certain[name] -= 1
 
@@ -115,8 +129,10 @@ def _always(node: Node) -> bool:
     """Whether a statement is one that the script always runs, in its own process."""
     if node.parent is not None and node.parent.type == "variable_assignments":
         node = node.parent
-    top = node.parent is not None and node.parent.type == "program"
-    return top and (node.next_sibling is None or node.next_sibling.type != "&")
+
+    at_top = node.parent is not None and node.parent.type == "program"
+    in_background = node.next_sibling is not None and node.next_sibling.type == "&"
+    return at_top and not in_background
 
 
 def number_like(node: Node) -> bool:
@@ -138,19 +154,18 @@ def _numbers(node: Node) -> bool:
 
 def _counts(node: Node) -> bool:
     """Whether a substitution is one command that prints a number, or a pipe into such a command."""
-    inside = node.named_children
-    if len(inside) != 1 or [child.type for child in node.children if not child.is_named] not in (
-        ["$(", ")"], ["`", "`"]
-    ):  # fmt: skip
+    marks = [child.type for child in node.children if not child.is_named]
+    if node.named_child_count != 1 or marks not in (["$(", ")"], ["`", "`"]):
         return False
-    last = inside[0]
+
+    last = node.named_children[0]
     if last.type == "pipeline":
         last = last.named_children[-1]
+
+    # It may read from a file; if its output goes elsewhere, the substitution is empty.
     if last.type == "redirected_statement":
-        if any(
-            child.type != "file_redirect" or child.children[0].type != "<"
-            for child in last.named_children[1:]
-        ):
+        redirections = last.named_children[1:]
+        if any(child.type != "file_redirect" or child.children[0].type != "<" for child in redirections):
             return False
         last = last.named_children[0]
     return last.type == "command" and _COUNTS.fullmatch(text_of(last)) is not None

@@ -38,14 +38,14 @@ _BRACES: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{|\}")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word. `text`: with `GAP` and `GLOB` for what is not known.
-
-    `many`: it may become several words, or none. `loose`: what it becomes may begin with anything.
-    """
+    """One word."""
 
     text: str
+    """With `GAP` and `GLOB` for what is not known."""
     many: bool = False
+    """It may become several words, or none."""
     loose: bool = False
+    """What it becomes may begin with anything."""
 
     @property
     def known(self) -> str | None:
@@ -58,13 +58,14 @@ def ansi_c(source: str) -> str:
 
     def decode(match: re.Match[str]) -> str:
         short, four, eight, octal, control, other = match.groups()
-        number = short or four or eight
-        code = int(number, 16) if number else int(octal, 8) if octal else None
-        if code is not None:
-            return chr(code) if 0 < code < 128 else GAP
+        hexadecimal = short or four or eight
         if control:
             return GAP
-        return _SIMPLE_ESCAPES.get(other, "\\" + other)
+        if other:
+            return _SIMPLE_ESCAPES.get(other, "\\" + other)
+
+        code = int(hexadecimal, 16) if hexadecimal else int(octal, 8)
+        return chr(code) if 0 < code < 128 else GAP
 
     return _ANSI.sub(decode, source)
 
@@ -80,17 +81,22 @@ def _text(node: Node) -> str:
 
 def read_word(node: Node, constants: Mapping[str, str]) -> Word:
     """Return the word at `node`. `constants`: variables whose value is known."""
-    found = _read(node, constants)
+    word = _read(node, constants)
+    begins_unknown = word.text[:1] in (GAP, GLOB)
+
+    # Most words are plain, and have no braces.
     if node.type == "word" and not node.child_count and b"{" not in (node.text or b""):
-        return Word(found.text, found.many, found.loose or found.text[:1] in (GAP, GLOB))
+        return Word(word.text, word.many, word.loose or begins_unknown)
+
     if _BRACES.search(_unquoted(node).replace("{}", "")):
-        return Word(found.text.partition("{")[0] + GAP, many=True, loose=True)
+        return Word(word.text.partition("{")[0] + GAP, many=True, loose=True)
+
+    # The grammar parts a bracket expression into pieces: where it ends is not known.
     if node.type == "concatenation" and any(_text(child) == "[" for child in node.children):
-        return Word(
-            found.text.partition(GLOB)[0] + GAP, many=True, loose=not found.text[:1].strip(GAP + GLOB)
-        )
-    loose = found.loose or found.text[:1] in (GAP, GLOB)
-    return Word(found.text, found.many, loose)
+        is_loose = not word.text[:1].strip(GAP + GLOB)
+        return Word(word.text.partition(GLOB)[0] + GAP, many=True, loose=is_loose)
+
+    return Word(word.text, word.many, word.loose or begins_unknown)
 
 
 def _unquoted(node: Node) -> str:
@@ -140,30 +146,31 @@ def _bare(text: str) -> Word:
     """An unquoted piece, with escapes resolved and globs as gaps."""
     if not _SPECIAL.search(text):
         return Word(text)
-    out: list[str] = []
+
+    pieces: list[str] = []
     many = False
     position = 0
     while position < len(text):
         character = text[position]
         if character == "\\" and position + 1 < len(text):
-            out.append(text[position + 1])
+            pieces.append(text[position + 1])
             position += 1
         elif character in "*?[":
-            out.append(GLOB)
+            pieces.append(GLOB)
             many = True
             if character == "[":
                 end = text.find("]", position + 1)
-                position = end if end > 0 else position
+                position = max(position, end)
         else:
-            out.append(character)
+            pieces.append(character)
         position += 1
-    return Word("".join(out), many)
+    return Word("".join(pieces), many)
 
 
 def _variable(node: Node, constants: Mapping[str, str]) -> Word:
     """An unquoted expansion."""
     known = _constant(node, constants)
-    if known is not None and not re.search(r"[\s*?\[\\]", known) and known:
+    if known and not re.search(r"[\s*?\[\\]", known):  # which it would be split at, or expanded again
         return Word(known)
     if _NUMERIC.fullmatch(_text(node)):
         return Word(GAP)
@@ -178,19 +185,28 @@ def _constant(node: Node, constants: Mapping[str, str]) -> str | None:
 def _quoted(node: Node, constants: Mapping[str, str]) -> Word:
     """A double-quoted text. Text between the nodes belongs to it."""
     source = node.text or b""
-    out: list[str] = []
-    end = node.start_byte + 1
-    several = False
+    pieces: list[str] = []
+    end = 1  # of what was read, behind the quotation mark
+    several = False  # `"$@"` and `"${a[@]}"` become as many words as there are elements
     for child in node.children[1:-1]:
-        out.append(
-            source[end - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "replace")
-        )
-        end = child.end_byte
+        start = child.start_byte - node.start_byte
+        pieces.append(source[end:start].decode("utf-8", "replace"))
+        end = child.end_byte - node.start_byte
+
+        text = _text(child)
         if child.type == "string_content":
-            out.append(_ESCAPED.sub(r"\1", _text(child)))
+            pieces.append(_ESCAPED.sub(r"\1", text))
             continue
-        known = _constant(child, constants) if child.type in ("simple_expansion", "expansion") else None
-        several = several or "@" in _text(child)[:3] or "[@]" in _text(child)
-        out.append(known if known is not None else _text(child) if child.type == "word" else GAP)
-    out.append(source[end - node.start_byte : len(source) - 1].decode("utf-8", "replace"))
-    return Word("".join(out), many=several, loose=several)
+        several = several or "@" in text[:3] or "[@]" in text
+        pieces.append(_inside_quotes(child, constants))
+
+    pieces.append(source[end : len(source) - 1].decode("utf-8", "replace"))
+    return Word("".join(pieces), many=several, loose=several)
+
+
+def _inside_quotes(node: Node, constants: Mapping[str, str]) -> str:
+    """The text of an expansion, or another piece, in a double-quoted text."""
+    if node.type in ("simple_expansion", "expansion"):
+        known = _constant(node, constants)
+        return known if known is not None else GAP
+    return _text(node) if node.type == "word" else GAP

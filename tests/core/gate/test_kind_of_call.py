@@ -28,6 +28,7 @@ def shell(command: str, **more: JSON) -> str:
         ("a; b", "a\nb", "a ;\n\n# then\nb"),
         ("x > f 2>&1", "x >f 2>&1", "x  >  f  2>& 1"),
         ("echo 'a  b' \"c  d\"", "echo  'a  b'   \"c  d\""),
+        ("; a", ";#x\na", "a"),
     ],
 )
 def test_blanks_and_comments_of_a_script_change_nothing(others: tuple[str, ...]) -> None:

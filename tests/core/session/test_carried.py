@@ -344,3 +344,10 @@ def test_an_agent_that_may_only_read_is_asked_as_well(tmp_path: Path) -> None:
 def test_a_source_that_the_policy_trusts_is_no_stranger(tmp_path: Path) -> None:
     policy = POLICY.replace('functions = ["*"]', 'functions = ["*"]\ntrusted = ["tool:web.fetch"]')
     assert ask(tmp_path, [READ, LOOK, OUT], policy=policy) == []
+
+
+def test_a_script_of_an_end_and_a_comment_is_a_call_like_any_other(tmp_path: Path) -> None:
+    """What a call is compared by is derived from its script: no script that a model writes may break that."""
+    world = World()
+    assert ask(tmp_path, ["```shell.run\n;#x\n```"], world=world) == []
+    assert [text for _, function, text in world.done if function == "shell.run"] == [";#x"]
