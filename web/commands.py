@@ -55,6 +55,10 @@ class Client(Protocol):
         """The watched session; opens a new one if there is none yet."""
         ...
 
+    async def find_begun_with(self, once: str) -> None:
+        """Watch the session that this user began with the message of this name, if there is one."""
+        ...
+
     @property
     def has_session(self) -> bool:
         """Whether a session is watched."""
@@ -291,8 +295,16 @@ async def _say(client: Client, message: requests.Say) -> answers.InSession:
     text = client.uploaded_text() if message.uploaded else message.text
 
     async def say() -> answers.InSession:
+        if not client.has_session:
+            await client.find_begun_with(message.once)
         session = await client.session()
-        record = await session.say(text, mode=message.mode, plan_first=message.plan_first)
+
+        # A server that ended meanwhile said it, and its journal knows that.
+        record = session.message_named(message.once)
+        if record is None:
+            record = await session.say(
+                text, mode=message.mode, plan_first=message.plan_first, once=message.once
+            )
 
         return {"n": record.n, "session": session.id}
 
@@ -312,8 +324,16 @@ async def _foresee(session: Session, message: requests.Foresee) -> answers.Fores
 async def _inject(client: Client, message: requests.Inject) -> answers.Recorded:
     async def inject() -> answers.Recorded:
         session = await client.session()
-        step = message.step or ""
-        record = await session.inject(message.path, message.text, message.mode, step, calls=message.calls)
+        record = session.message_named(message.once)
+        if record is None:
+            record = await session.inject(
+                message.path,
+                message.text,
+                message.mode,
+                message.step or "",
+                calls=message.calls,
+                once=message.once,
+            )
 
         return {"n": record.n}
 

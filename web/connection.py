@@ -489,6 +489,13 @@ class Connection:
         assert self._session is not None
         return self._session
 
+    async def find_begun_with(self, once: str) -> None:
+        """Watch the session that this user began with the message of this name, if a server that ended meanwhile said it
+        and the client was not told."""
+        begun = await self._mine().runtime.begun_with(once)
+        if begun is not None:
+            await self.greet(begun, Cursor())
+
     @property
     def has_session(self) -> bool:
         """Whether a session is watched."""

@@ -105,7 +105,13 @@ class StoredSession:
         """A stream that ends at once: nothing happens here."""
         yield _no_events()
 
-    async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
+    def message_named(self, once: str) -> Record | None:
+        """None: nothing is said here."""
+        return None
+
+    async def say(
+        self, text: str, *, mode: Way = "dialogue", plan_first: bool = False, once: str = ""
+    ) -> Record:
         """Refused, like everything below."""
         _refuse()
 
@@ -114,7 +120,7 @@ class StoredSession:
         _refuse()
 
     async def inject(
-        self, path: str, text: str, mode: InjectMode, step: str = "", *, calls: bool = True
+        self, path: str, text: str, mode: InjectMode, step: str = "", *, calls: bool = True, once: str = ""
     ) -> Record:
         """Refused."""
         _refuse()

@@ -10,7 +10,7 @@ from iact.core.ports import JSON
 from iact.core.records.content import Content
 from iact.core.records.mark import OUTCOME, Derived, Mark, Outcome, Since
 from iact.core.records.parts import Listed, PlanTerms, RoleTerms
-from iact.core.records.person import PersonContent
+from iact.core.records.person import PersonContent, PersonMessage
 
 By: TypeAlias = Literal["user"]
 """Who did it."""
@@ -47,7 +47,7 @@ class Resume(PersonContent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inject(PersonContent):
+class Inject(PersonMessage):
     """A person writes into the agent's dialogue."""
 
     KIND: ClassVar[str] = "control"

@@ -12,7 +12,7 @@ from iact.core.ports import JSON
 from iact.core.records.content import Content
 from iact.core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
 from iact.core.records.parts import Blob, MemorySource, PlanTerms, Seen, SeenFiles, Tokens, Verdict, Wait
-from iact.core.records.person import PersonContent
+from iact.core.records.person import PersonContent, PersonMessage
 from iact.core.records.ways import Way
 
 DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed", "summary"]
@@ -36,7 +36,7 @@ _TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Say(PersonContent):
+class Say(PersonMessage):
     """The user says something to the root."""
 
     KIND: ClassVar[str] = "say"

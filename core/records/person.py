@@ -15,3 +15,12 @@ class PersonContent(Content):
 
     who: Annotated[Outcome[str], Since("1.2")] = ""
     """The person's user name. Empty in an installation with a single user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonMessage(PersonContent):
+    """A message of a person."""
+
+    once: Annotated[Outcome[str], Since("1.3")] = ""
+    """What the program that sent it calls it. If the line loses the answer, it is sent again under this name, and is not
+    said a second time. Empty if it has no name."""

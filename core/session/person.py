@@ -30,7 +30,12 @@ def acting(name: str) -> Iterator[None]:
         _ACTING.reset(token)
 
 
+def acting_user() -> str:
+    """The name of the acting user; empty if there is only one user."""
+    return _ACTING.get()
+
+
 def signed(content: _Content) -> _Content:
     """Add the name of the acting user to the content of a record."""
-    name = _ACTING.get()
+    name = acting_user()
     return replace(content, who=name) if name else content

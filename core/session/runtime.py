@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -59,6 +60,7 @@ from iact.core.session.live import Live
 from iact.core.session.models import chosen
 from iact.core.session.money import MoneyBudget
 from iact.core.session.monitor import Authorities
+from iact.core.session.person import acting_user
 from iact.core.session.services import Services
 from iact.core.session.session import Session
 from iact.core.session.slots import SessionSlots
@@ -94,6 +96,9 @@ _RESTED: Final = 600.0
 
 _LEFT: Final = 20
 """How many sessions that were closed too early are distilled at a time."""
+
+_SENT_AGAIN: Final = timedelta(hours=1)
+"""For how long a message that began a session may be sent again, because the line lost its answer."""
 
 _TENDING: Final = 3600.0
 """Seconds between two runs of tidying up."""
@@ -207,6 +212,7 @@ class Runtime:
         self._opening = asyncio.Lock()
         self._slots = SessionSlots(limits, self._open) if limits is not None else None
         self._undistilled = UndistilledSessions(data)
+        self._began: Final = self._clock.now()
 
     async def __aenter__(self) -> Runtime:
         await self._group.__aenter__()
@@ -341,6 +347,17 @@ class Runtime:
         await asyncio.to_thread(self.memory.switch, value)
         for session in self._open.values():
             session.follow_memory()
+
+    async def begun_with(self, once: str) -> str | None:
+        """The session that the acting user began, within the last hour, with the message that was sent under this name.
+
+        Only sessions are looked at that were begun before this runtime: who began one here was told of it, or is told by
+        what keeps the answers. None if there is none, or if the name is empty.
+        """
+        since = self._clock.now() - _SENT_AGAIN
+        if not once or since >= self._began:
+            return None
+        return await asyncio.to_thread(self.store.begun_with, once, acting_user(), since, self._began)
 
     @property
     def opened(self) -> Mapping[str, Session]:

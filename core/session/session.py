@@ -55,6 +55,7 @@ from iact.core.records.control import (
 )
 from iact.core.records.dialogue import Reply, Say, Spawn, Upload, is_traceparent
 from iact.core.records.parts import PlanTerms
+from iact.core.records.person import PersonMessage
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS, Way
 from iact.core.session.actions import ActionExecutor
@@ -72,7 +73,7 @@ from iact.core.session.memory_actions import MemoryActions
 from iact.core.session.models import chosen
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
-from iact.core.session.person import signed
+from iact.core.session.person import acting_user, signed
 from iact.core.session.person_steps import PersonSteps
 from iact.core.session.person_waits import PersonWaits
 from iact.core.session.plan_runner import PlanRunner
@@ -121,6 +122,9 @@ _LONG_NAME: Final = "message.md"
 
 _RETOLD: Final = 8000
 """How many characters of a message are repeated to a new session."""
+
+_SENT_AGAIN: Final = 2_000
+"""Among how many of the newest records a message is looked for that is sent again: it comes within minutes."""
 
 _NEVER_SAID: Final = "A message must hold some text."
 
@@ -253,6 +257,7 @@ class Session:
         tools: Sequence[str] | None = None,
         client: int = 0,
         traceparent: str = "",
+        once: str = "",
     ) -> Record:
         """Send a message from the user to the root.
 
@@ -264,6 +269,7 @@ class Session:
         `client`: how many characters at the beginning are a program's words and not the user's: an earlier chat as it
         tells of it, or the whole message, if it passes on what others write.
         `traceparent`: the trace of the program that sends it, which spans and requests to models continue.
+        `once`: what that program calls the message, so that `message_named` knows it.
 
         Raises:
             UsageError: there is no such mode, or it has no plan; or the root is at work, so that no plan can begin; or the
@@ -297,7 +303,7 @@ class Session:
         others = tuple(tools) if tools is not None and tuple(tools) != self._live.tree.tools else None
         said = Say(
             mode=mode, plan_first=plan_first, kept=news, tools=others, waits=waits, client=client,
-            traceparent=traceparent,
+            traceparent=traceparent, once=once,
         )  # fmt: skip
         record = self._live.record(signed(said), "/", body=body)
         self._scheduler.drive("/")
@@ -372,7 +378,14 @@ class Session:
             self._live.notice("/", "workspace", str(error))
 
     async def inject(
-        self, path: str, text: str, mode: InjectMode = "deliver", step: str = "", *, calls: bool = True
+        self,
+        path: str,
+        text: str,
+        mode: InjectMode = "deliver",
+        step: str = "",
+        *,
+        calls: bool = True,
+        once: str = "",
     ) -> Record:
         """Send a message from the user to any agent's dialogue, or to a plan or one `step` of it.
 
@@ -380,7 +393,7 @@ class Session:
         stops the reply being written, and the agent's calls unless `calls` is false; children go on, but the agent no
         longer waits for them. The agent sees what it had written and what the calls had printed. The `took` field of
         the agent's next turn names this record. Plans running below the agent receive the message as well: they
-        consider it when their running steps have ended, or, with `interrupt`, at once.
+        consider it when their running steps have ended, or, with `interrupt`, at once. `once`: as for `say`.
 
         Raises:
             UsageError: there is no such agent, step or mode.
@@ -390,15 +403,29 @@ class Session:
         text = _text(text)
         found = self._step(path, step)
         if found is not None:
-            return await self._inject_step(*found, text, mode, calls=calls)
+            return await self._inject_step(*found, text, mode, calls=calls, once=once)
         agent = self._find(path)
         if agent.plan is not None and not agent.active:
             raise UsageError(
                 f"The plan {path} has ended; send the message to its caller {agent.caller} instead."
             )
         self._renew_models()
-        record = self._interrupt(agent, Inject(by="user", mode=mode), text, mode, calls=calls)
+        said = Inject(by="user", mode=mode, once=once)
+        record = self._interrupt(agent, said, text, mode, calls=calls)
         return await self._live.durable(record)
+
+    def message_named(self, once: str) -> Record | None:
+        """The message that the acting user sent under this name, if it is among the newest records; None if it isn't, or
+        if the name is empty."""
+        if not once:
+            return None
+
+        who = acting_user()
+        for record in reversed(self._live.records[-_SENT_AGAIN:]):
+            content = record.content
+            if isinstance(content, PersonMessage) and content.once == once and content.who == who:
+                return record
+        return None
 
     def _interrupt(
         self, agent: Agent, said: Inject, text: str, mode: InjectMode, *, calls: bool, plan: str = ""
@@ -470,12 +497,12 @@ class Session:
         return await self._live.durable(record)
 
     async def _inject_step(
-        self, plan: Agent, step: str, text: str, mode: InjectMode, *, calls: bool
+        self, plan: Agent, step: str, text: str, mode: InjectMode, *, calls: bool, once: str
     ) -> Record:
         """Send a message about one step of a plan: to the agent that it calls, or to whichever model judges the
         plan."""
         child = called_by(self._live.tree, plan, step)
-        said = Inject(by="user", mode=mode, node=step)
+        said = Inject(by="user", mode=mode, node=step, once=once)
         if child is None:
             return await self._live.durable(self._live.record(signed(said), plan.path, body=text))
         return await self._live.durable(self._interrupt(child, said, text, mode, calls=calls, plan=plan.path))

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -25,7 +26,7 @@ from iact.core.errors import (
     StoreUnavailable,
     UsageError,
 )
-from iact.core.journal.ends import sealed_end
+from iact.core.journal.ends import JournalEnds, sealed_end
 from iact.core.journal.file import FILE, Contents, Journal, read_blob, read_journal
 from iact.core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
 from iact.core.journal.stores import JournalStore, LocalJournals
@@ -84,6 +85,9 @@ NO_OVERLAY = (
     "This session does not work in a directory of yours through an overlay, so it has no waiting "
     "changes. List the versions of its own files with: iact workspace log --session ID."
 )
+
+_TIMED: Final = len("20260101-000000")
+"""How many characters of a session's id say when it was begun."""
 
 _LONG: Final = 2 << 20
 """The size in bytes from which a journal takes noticeable time to read."""
@@ -235,6 +239,21 @@ class SessionStore:
             return sealed_end(self.path_of(session_id) / FILE, self._reader(), _LONG, _END)
         except (OSError, UsageError):
             return []
+
+    def begun_with(self, once: str, who: str, since: datetime, until: datetime) -> str | None:
+        """The session begun between two times with the message that `who` sent under the name `once`; None if there is none
+        here."""
+        first, last = new_session(since)[:_TIMED], new_session(until)[:_TIMED]
+        names = [path.name for path in self.folder.glob("*") if first <= path.name[:_TIMED] <= last]
+
+        # The oldest is the one: its forks begin with the same message.
+        for name in sorted(names):
+            with suppress(OSError, JournalError):
+                begin = JournalEnds.of(self.folder / name / FILE, self._reader()).first
+                said = begin[-1].content if begin else None
+                if isinstance(said, Say) and said.once == once and said.who == who:
+                    return name
+        return None
 
     def last_record(self, session_id: str) -> int:
         """The number of a session's last record, read only from the end of its journal; 0 if that can't be read."""

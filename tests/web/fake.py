@@ -260,7 +260,12 @@ class FakeSession:
 
     # --- what the server asks
 
-    async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
+    def message_named(self, once: str) -> Record | None:
+        return None
+
+    async def say(
+        self, text: str, *, mode: Way = "dialogue", plan_first: bool = False, once: str = ""
+    ) -> Record:
         self._note(
             "say", text, *([mode] if mode != "dialogue" else []), *(["plan first"] if plan_first else [])
         )
@@ -287,7 +292,7 @@ class FakeSession:
         return self.append("control", path, op="stop", by="user")
 
     async def inject(
-        self, path: str, text: str, mode: InjectMode, step: str = "", *, calls: bool = True
+        self, path: str, text: str, mode: InjectMode, step: str = "", *, calls: bool = True, once: str = ""
     ) -> Record:
         self._note("inject", path, text, mode, *([step] if step else []))
         return self.append("control", path, text, op="inject", by="user", mode=mode, node=step)
@@ -592,6 +597,9 @@ class FakeRuntime:
             )
             for index, one in enumerate(self.known.values())
         ]
+
+    async def begun_with(self, once: str) -> str | None:
+        return None
 
     async def open(self, session_id: str | None) -> FakeSession:
         self.opened.append(session_id)

@@ -194,7 +194,7 @@ def stopped(data: Path) -> Path:
             await session.withdraw("/", fourth.n)
             await session.cancel("/")
             await writing(session, model, 3)
-            sixth = await session.say("Stop.")
+            sixth = await session.say("Stop.", once="stop")
             await session.send_now("/", sixth.n)
             hold.set()
             await session.answer(sixth.n)

@@ -70,6 +70,7 @@ FREE: Final = {
     "result.unkept": "which files are kept is for a person to go back to",
     "result.unchanged": "what an overlay saw counts with one alone",
     "state.node": "likewise; and which of a plan's steps holds something counts only until the plan holds nothing",
+    "once": "what a program calls its message is for that program, which sends it again",
     "say.traceparent": "under which span work is told is for who traces it",
     "settle.notes": "for people",
     "fork.left_out": "likewise",

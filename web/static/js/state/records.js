@@ -238,6 +238,7 @@
  * @typedef {object} SayRecord
  * @property {"say"} kind
  * @property {string} [who] The person's user name. Empty in an installation with a single user.
+ * @property {string} [once] What the program that sent it calls it. If the line loses the answer, it is sent again under this name, and is not said a second time. Empty if it has no name.
  * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How to work on the message. In every mode but `dialogue`, it is the goal of a plan, whose report is the root's reply.
  * @property {boolean} [plan_first] Whether the plan waits for a person before it begins.
  * @property {(string)[]|null} [kept] The plans that people kept, if they differ from those that the session knows: the name of each, and behind it the parameters for which it needs values.
@@ -704,6 +705,7 @@
  * @property {"control"} kind
  * @property {"inject"} op
  * @property {string} [who] The person's user name. Empty in an installation with a single user.
+ * @property {string} [once] What the program that sent it calls it. If the line loses the answer, it is sent again under this name, and is not said a second time. Empty if it has no name.
  * @property {"user"} by
  * @property {"queue"|"deliver"|"interrupt"} mode
  * @property {string} [node] For a plan: the message is only about this step.
