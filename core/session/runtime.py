@@ -97,6 +97,9 @@ _RESTED: Final = 600.0
 _LEFT: Final = 20
 """How many sessions that were closed too early are distilled at a time."""
 
+_CLOSING: Final = 16
+"""How many sessions are closed at a time when the runtime ends."""
+
 _SENT_AGAIN: Final = timedelta(hours=1)
 """For how long a message that began a session may be sent again, because the line lost its answer."""
 
@@ -236,12 +239,7 @@ class Runtime:
         for task in self._sharing:
             task.cancel()
         try:
-            for session in list(self._open.values()):
-                with contextlib.suppress(IactError):
-                    await session.close()
-                await self._note_undistilled(session)
-                if self.store.others is not None:
-                    await asyncio.to_thread(self.store.tell, session.id)
+            await self._close_all()
         finally:
             try:
                 await self._group.__aexit__(kind, error, trace)
@@ -493,6 +491,27 @@ class Runtime:
             finally:
                 self._statuses.leave(session_id)
             await self._note_undistilled(session)
+
+    async def _close_all(self) -> None:
+        """Close all sessions, several at a time: what ends a server kills it if that takes more than some seconds."""
+        room = asyncio.Semaphore(_CLOSING)
+        async with asyncio.TaskGroup() as leaving:
+            for session in list(self._open.values()):
+                leaving.create_task(self._leave(session, room), name=f"close session {session.id}")
+
+    async def _leave(self, session: Session, room: asyncio.Semaphore) -> None:
+        """Close a session for good, when there is room. One that fails does not keep the others from being closed."""
+        async with room:
+            try:
+                await session.close()
+            except IactError:
+                pass
+            except Exception:
+                _LOG.exception("Session %s could not be left in order.", session.id)
+
+            await self._note_undistilled(session)
+            if self.store.others is not None:
+                await asyncio.to_thread(self.store.tell, session.id)
 
     async def close_unless(self, session_id: str, needed: Callable[[Session], bool]) -> None:
         """Close an open session that is not needed, before anyone else can open it."""
