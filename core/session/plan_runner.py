@@ -85,7 +85,7 @@ class PlanRunner:
         self._end_background = end_background
         self._running: dict[str, _Running] = {}
         agents = self.live.tree.agents.values()
-        self._stopped = {one.path for one in agents if one.plan is not None and one.active}
+        self._stopped = {agent.path for agent in agents if agent.plan is not None and agent.active}
         """Plans that were under way when the session was opened."""
         self.live.on_applied.append(self._applied)
 
@@ -98,10 +98,12 @@ class PlanRunner:
                 self._stopped.discard(plan.path)
                 if run.running is not None:
                     self.live.record(Wake(reopened=True), plan.path)
+
             await running.to_its_end()
+
             if run.ending is not None and run.ending.verdict.by == "person":
                 # What a person stops ends with all that it has begun, jobs included.
-                below = frozenset(one.path for one in self.live.tree.subtree(plan.path))
+                below = frozenset(agent.path for agent in self.live.tree.subtree(plan.path))
                 await self._end_background(below.__contains__)
         except BaseExceptionGroup as group_error:
             raise lone(group_error) from group_error
@@ -166,64 +168,80 @@ class _Running:
 
     async def to_its_end(self) -> None:
         """Record what the plan owes and do what it needs, until it has ended."""
-        planning, plan, run = self._planning, self._plan, self._run
         async with asyncio.TaskGroup() as self._group:
             try:
-                while plan.active and self._live.failure is None:
+                while self._plan.active and self._live.failure is None:
+                    # Cleared before the tree is read: news that arrives meanwhile is looked at in the next round.
                     self.stirred.clear()
-                    planning.write(plan)
-                    if run.over and plan.active and not plan.actions:
-                        if run.fault is not None:
-                            _LOG.error("The plan %s met a bug.", plan.path, exc_info=run.fault)
-                        planning.end(plan)
-                    elif plan.active:
+                    self._planning.write(self._plan)
+                    if not self._plan.active:
+                        continue
+
+                    if self._run.over and not self._plan.actions:
+                        self._end()
+                    else:
                         self._attend()
                         await self.stirred.wait()
             finally:
                 for task in (*self._steps.values(), *self._asking.values()):
                     task.cancel()
                 self._set_alarm(None)
-                if not planning.scheduler.closing:
+
+                if not self._planning.scheduler.closing:
                     for call in self._inquired.values():
-                        planning.forms.end(call)
+                        self._planning.forms.end(call)
+
+    def _end(self) -> None:
+        """Record the end of the plan, all of whose steps have ended."""
+        if self._run.fault is not None:
+            _LOG.error("The plan %s met a bug.", self._plan.path, exc_info=self._run.fault)
+        self._planning.end(self._plan)
 
     def _attend(self) -> None:
         """Start work that is due and not under way; stop work that is no longer needed."""
         holding = self._planning.scheduler.holding
-        for pending in list(self._plan.actions):
-            if pending.stopped:
-                self._stop(pending)
-            elif pending.index not in self._steps and not holding:
-                self._steps[pending.index] = self._group.create_task(self._carry_out(pending))
+        for step in list(self._plan.actions):
+            if step.stopped:
+                self._stop(step)
+            elif step.index not in self._steps and not holding:
+                self._steps[step.index] = self._group.create_task(self._carry_out(step))
+
         for node, copied in self._run.taking.items():
             if node not in self._taking and not holding:
                 self._taking[node] = self._group.create_task(self._take_over(node, copied))
+
+        # A step that runs goes on during a pause; a question is stopped, and asked again afterwards.
         paused = self._live.tree.paused(self._plan.path)
-        if not (paused or holding):
+        may_ask = not (paused or holding)
+        if may_ask:
             self._inquire()
         for thought, task in list(self._asking.items()):
             if paused or thought not in self._run.asking:
                 task.cancel()
-        if not (paused or holding):
+        if may_ask:
             for thought, asking in self._run.asking.items():
                 if thought not in self._asking:
                     self._asking[thought] = self._group.create_task(self._ask(thought, asking))
+
         self._set_alarm(self._run.due)
 
     def _inquire(self) -> None:
         """Put the questions of the agents of steps to the person."""
-        for pending in self._plan.actions:
-            question = self._run.inquiries.get(pending.node, "")
-            if question and pending.question and pending.index not in self._inquired:
-                self._inquired[pending.index] = pending.call
-                self._group.create_task(self._planning.forms.inquire(self._plan, pending, question))
+        for step in self._plan.actions:
+            question = self._run.inquiries.get(step.node, "")
+            is_open = bool(question) and step.question
+            if is_open and step.index not in self._inquired:
+                self._inquired[step.index] = step.call
+                self._group.create_task(self._planning.forms.inquire(self._plan, step, question))
 
     # --- time -------------------------------------------------------------------------------------------------
 
     def _set_alarm(self, due: float | None) -> None:
+        """Have the plan woken at a time, instead of at any other; None: not at all."""
         if self._alarm is not None and self._alarm[0] != due:
             self._alarm[1].cancel()
             self._alarm = None
+
         if self._alarm is None and due is not None:
             self._alarm = due, self._group.create_task(self._wake(due))
 
@@ -232,132 +250,162 @@ class _Running:
         clock = self._live.clock
         while (left := due - clock.now().timestamp()) > 0:
             await clock.sleep(left)
+
         self._alarm = None
         if self._plan.active and self._run.due == due:
             self._live.record(Wake(), self._plan.path)
 
     # --- steps ------------------------------------------------------------------------------------------------
 
-    async def _carry_out(self, pending: Pending) -> None:
+    async def _carry_out(self, step: Pending) -> None:
         """Carry out one step: its call through the gate, or a dialogue with a child agent."""
-        self._begun.add(pending.index)
-        actions, plan, copies = self._planning.actions, self._plan, self._planning.copies
+        self._begun.add(step.index)
         try:
-            if pending.child:
-                if not pending.call:
-                    await actions.act(plan, pending)
-                self._planning.scheduler.drive(pending.child)
-            elif pending.race:
-                try:
-                    await copies.make(plan, pending)
-                    alone = contextlib.nullcontext() if pending.base else self._turn(pending.race)
-                    async with alone:
-                        await self._call(pending)
-                finally:
-                    copies.let_go(plan, pending)
+            if step.child:
+                await self._begin_dialogue(step)
+            elif step.race:
+                await self._call_in_a_copy(step)
             else:
-                await self._call(pending)
+                await self._call(step)
         except asyncio.CancelledError:
+            # While the session closes, the step has no outcome: it is carried out when the session is opened again.
             if not self._planning.scheduler.closing:
-                self._abandon(pending)
+                self._abandon(step)
             raise
         except JournalUnwritable:
             raise
         except Exception as error:
-            _LOG.exception("A step of the plan %s met a bug.", plan.path)
-            self._crashed(pending, error)
+            _LOG.exception("A step of the plan %s met a bug.", self._plan.path)
+            self._crashed(step, error)
 
-    async def _call(self, pending: Pending) -> None:
+    async def _begin_dialogue(self, step: Pending) -> None:
+        """Have a step's child work. Its call was recorded if the session was closed meanwhile."""
+        if not step.call:
+            await self._planning.actions.act(self._plan, step)
+        self._planning.scheduler.drive(step.child)
+
+    async def _call_in_a_copy(self, step: Pending) -> None:
+        """Make the call of a step of a race in a copy of the workspace; without copies, such steps take turns."""
+        copies = self._planning.copies
+        try:
+            await copies.make(self._plan, step)
+            alone = contextlib.nullcontext() if step.base else self._turn(step.race)
+            async with alone:
+                await self._call(step)
+        finally:
+            copies.let_go(self._plan, step)
+
+    async def _call(self, step: Pending) -> None:
         """Make a step's call, until it has its outcome."""
-        while pending in self._plan.actions:
+        while step in self._plan.actions:
             # If the step was paused while it waited for approval, it is decided when the pause ends.
-            while self._live.tree.halted(self._plan, pending):
+            while self._live.tree.halted(self._plan, step):
                 await self._live.moved()
-            await self._planning.actions.act(self._plan, pending)
+
+            await self._planning.actions.act(self._plan, step)
 
     def _turn(self, race: str) -> asyncio.Lock:
         return self._turns.setdefault(race, asyncio.Lock())
 
     async def _take_over(self, node: str, copied: Copied) -> None:
         """Take over what a step wrote in its copy into the workspace; not during a pause or lockdown."""
+        tree = self._live.tree
         try:
-            tree = self._live.tree
             while self._plan.active and (tree.paused(self._plan.path) or tree.lockdown):
                 await self._live.moved()
+
             await self._planning.copies.take_over(self._plan, self._run, node, copied)
         finally:
             del self._taking[node]
             self.stirred.set()
 
-    def _stop(self, pending: Pending) -> None:
+    def _stop(self, step: Pending) -> None:
         """Stop a step; it is abandoned once its work has been stopped."""
-        task = self._steps.get(pending.index)
+        task = self._steps.get(step.index)
         if task is not None:
             task.cancel()
-        if task is None or task.done() or pending.index not in self._begun:
-            self._abandon(pending)
 
-    def _abandon(self, pending: Pending) -> None:
+        # Otherwise the task itself abandons the step, when it notices that it was cancelled.
+        if task is None or task.done() or step.index not in self._begun:
+            self._abandon(step)
+
+    def _abandon(self, step: Pending) -> None:
         """End a step without an outcome of its own."""
-        plan = self._plan
-        if not plan.active or not any(one is pending for one in plan.actions):
+        if not self._plan.active or not self._is_under_way(step):
             return
-        if pending.child and pending.call and self._live.tree.agents[pending.child].active:
-            self._planning.scheduler.cancel(pending.child, "The step of the plan that called it was stopped.")
-        if any(one is pending for one in plan.actions):
-            self._planning.forms.end(pending.call)
-            settle(self._live, plan, pending, "cancelled")
 
-    def _crashed(self, pending: Pending, error: Exception) -> None:
+        if step.child and step.call and self._live.tree.agents[step.child].active:
+            self._planning.scheduler.cancel(step.child, "The step of the plan that called it was stopped.")
+
+        # The end of its child may have been its outcome.
+        if self._is_under_way(step):
+            self._planning.forms.end(step.call)
+            settle(self._live, self._plan, step, "cancelled")
+
+    def _is_under_way(self, step: Pending) -> bool:
+        """Whether this very step has no outcome yet; one that is tried again is another one, and may be equal."""
+        return any(action is step for action in self._plan.actions)
+
+    def _crashed(self, step: Pending, error: Exception) -> None:
         """Handle a bug of ours, which costs a step its outcome."""
-        if any(one is pending for one in self._plan.actions):
-            name = type(error).__name__
-            crashed = replace(result_of(self._plan, pending, "error"), data={"type": name})
-            text = f"The step could not be run ({name}: {error})."
-            record_result(self._live, self._plan, crashed, text)
+        if not self._is_under_way(step):
+            return
+
+        name = type(error).__name__
+        result = replace(result_of(self._plan, step, "error"), data={"type": name})
+        record_result(self._live, self._plan, result, f"The step could not be run ({name}: {error}).")
 
     # --- questions --------------------------------------------------------------------------------------------
 
     async def _ask(self, thought: int, asking: Asking) -> None:
         """Put a question to a model, and record its answer, or why there is none."""
         answer = _Answer(ModelCall(self._live, self._plan.path))
-        over = too_long = False
+        was_answered = False
         try:
-            failed = ""
-            try:
-                self._learn()
-                self._afford(thought, asking.question.text)
-                with answer.call:
-                    if asking.question.shape is not None:
-                        await self._fill_in(asking.question, asking.question.shape, answer)
-                    else:
-                        await self._stream(thought, asking, answer)
-            except ContextTooLong as error:
-                failed, too_long = str(error), True
-                self._learn()  # so that it can be made to fit
-            except ModelError as error:
-                failed = str(error)
-            except JournalUnwritable:
-                raise
-            except Exception as error:
-                _LOG.exception("A question about the plan %s met a bug.", self._plan.path)
-                failed = f"({type(error).__name__}: {error})"
+            await self._get_answer(thought, asking, answer)
             await read_answer_beside(answer.text)
-            over = True
+            was_answered = True
             if self._plan.active and self._run.asking.get(thought) is asking:
-                self._answered(thought, asking, answer, failed, too_long=too_long)
+                self._answered(thought, asking, answer)
         finally:
             del self._asking[thought]
             self.stirred.set()
-            if not over and self._plan.active and not self._planning.scheduler.closing:
-                again = self._run.asking.get(thought) is asking
-                discard = Discard(
-                    reason="pause" if again else "cancel",
-                    thought=thought if again else 0,
-                    usage=answer.usage(""),
-                )
-                with contextlib.suppress(JournalUnwritable):
-                    self._live.record(discard, self._plan.path, body=answer.text)
+            if not was_answered and self._plan.active and not self._planning.scheduler.closing:
+                self._discard(thought, asking, answer)
+
+    async def _get_answer(self, thought: int, asking: Asking, answer: _Answer) -> None:
+        """Ask a model until it has answered, or has failed to."""
+        question = asking.question
+        try:
+            self._learn()
+            self._afford(thought, question.text)
+            with answer.call:
+                if question.shape is not None:
+                    await self._fill_in(question, question.shape, answer)
+                else:
+                    await self._stream(thought, asking, answer)
+        except ContextTooLong as error:
+            answer.fault = str(error)
+            answer.too_long = True
+            self._learn()  # so that it can be made to fit
+        except ModelError as error:
+            answer.fault = str(error)
+        except JournalUnwritable:
+            raise
+        except Exception as error:
+            _LOG.exception("A question about the plan %s met a bug.", self._plan.path)
+            answer.fault = f"({type(error).__name__}: {error})"
+
+    def _discard(self, thought: int, asking: Asking, answer: _Answer) -> None:
+        """Record an answer that was cut off, with what it cost. If a pause did it, the question is asked again."""
+        is_asked_again = self._run.asking.get(thought) is asking
+        discard = Discard(
+            reason="pause" if is_asked_again else "cancel",
+            thought=thought if is_asked_again else 0,
+            usage=answer.usage(""),
+        )
+        with contextlib.suppress(JournalUnwritable):
+            self._live.record(discard, self._plan.path, body=answer.text)
 
     async def _fill_in(self, question: PlanQuestion, shape: type[BaseModel], answer: _Answer) -> None:
         """Get an answer that is data, in the form that the question wants; an answer in another form is kept as it
@@ -365,77 +413,98 @@ class _Running:
         tree = self._live.tree
         role = role_of(tree, question)
         model = self._planning.models.model(role)
-        asked = [ChatMessage("user", question.text)]
+        messages = [ChatMessage("user", question.text)]
         try:
-            limit, tell = reply_limit(tree, role, estimate(question.text)), answer.call.take
-            found = await structured(model, asked, shape, max_tokens=limit, tell=tell)
+            limit = reply_limit(tree, role, estimate(question.text))
+            filled = await structured(model, messages, shape, max_tokens=limit, tell=answer.call.take)
         except StructuredFailed as error:
-            answer.text, answer.counted = error.reply, Usage(error.prompt_tokens, 0, error.completion_tokens)
+            answer.text = error.reply
+            answer.counted = Usage(error.prompt_tokens, 0, error.completion_tokens)
         else:
-            answer.text = found.value.model_dump_json(exclude_unset=True)
-            answer.counted = found.usage
+            answer.text = filled.value.model_dump_json(exclude_unset=True)
+            answer.counted = filled.usage
 
     async def _stream(self, thought: int, asking: Asking, answer: _Answer) -> None:
         """Read one reply. While a plan is being written, the tree is notified of each complete step.
 
         Text that a retry made void stays in such an answer, because its steps may have begun.
         """
-        question, plan = asking.question, self._plan
+        question = asking.question
         role = role_of(self._live.tree, question)
         model = self._planning.models.model(role)
         limit = reply_limit(self._live.tree, role, estimate(question.text))
-        steps = StepReader() if asking.pieces else None
-        shown = _Shown()
+        written = _Written(
+            StepReader() if asking.pieces else None, _Shown() if question.kind in _FOR_PEOPLE else None
+        )
+
         async with aclosing(model.stream([ChatMessage("user", question.text)], max_tokens=limit)) as events:
             async for event in events:
                 answer.call.take(event)
                 match event:
                     case TextDelta(text):
                         room = limit * CHARACTERS_PER_TOKEN - len(answer.text)
-                        for piece in _pieces(text[:room]):
-                            answer.text += piece
-                            if question.kind in _FOR_PEOPLE and (told := shown.take(piece)):
-                                self._live.publish(Delta(plan.path, told))
-                            if self._run.asking.get(thought) is not asking:
-                                return
-                            if steps is not None and _completes(steps, piece):
-                                written = answer.text[len(asking.read) :]
-                                self._live.record(Draft(thought=thought), plan.path, body=written)
-                            if len(piece) == _PIECE:
-                                await asyncio.sleep(0)  # much comes at once; others have their turn
+                        if not await self._take_text(thought, asking, answer, written, text[:room]):
+                            return
                         if len(text) > room:
                             return  # its endpoint ignores the limit
                     case StreamRestart() | StreamRecast():
                         answer.text = f"{answer.text}\n\n" if asking.read else ""
-                        shown = _Shown()
-                        steps = StepReader() if steps is not None else None
+                        written.restart()
                     case UsageReport(usage):
                         answer.counted = usage
 
+    async def _take_text(
+        self, thought: int, asking: Asking, answer: _Answer, written: _Written, text: str
+    ) -> bool:
+        """Take in text of an answer, in pieces. Returns False once the question is no longer asked."""
+        for piece in _pieces(text):
+            answer.text += piece
+            shown = written.show(piece)
+            if shown:
+                self._live.publish(Delta(self._plan.path, shown))
+
+            if self._run.asking.get(thought) is not asking:
+                return False
+
+            if written.completes_a_step(piece):
+                unread = answer.text[len(asking.read) :]
+                self._live.record(Draft(thought=thought), self._plan.path, body=unread)
+            if len(piece) == _PIECE:
+                await asyncio.sleep(0)  # much comes at once; others have their turn
+        return True
+
     def _learn(self) -> None:
         """Believe what endpoints have said about their windows, so that the limit of the answer fits."""
-        said = learnt(self._live.tree, self._planning.models)
-        if said is not None:
-            self._live.record(said, "/")
+        limits = learnt(self._live.tree, self._planning.models)
+        if limits is not None:
+            self._live.record(limits, "/")
 
     def _afford(self, thought: int, question: str) -> None:
         """Draw the tokens that a question needs from the budget, as an agent does before its turn."""
-        tree, plan = self._live.tree, self._plan
         cost = budget.cost_of_turn(estimate(question))
-        tokens = budget.short(tree, plan, cost)
+        tokens = budget.short(self._live.tree, self._plan, cost)
         if tokens:
-            self._live.record(Draw(tokens=tokens, thought=thought), plan.path)
-        if plan.account.left * 2 < cost:
+            self._live.record(Draw(tokens=tokens, thought=thought), self._plan.path)
+
+        if self._plan.account.left * 2 < cost:
             raise ModelError("The budget of tokens is used up.")
 
-    def _answered(
-        self, thought: int, asking: Asking, answer: _Answer, failed: str, *, too_long: bool
-    ) -> None:
+    def _answered(self, thought: int, asking: Asking, answer: _Answer) -> None:
+        """Record an answer, or why there is none."""
         question = asking.question
-        usage = answer.usage("" if failed and not answer.text else question.text)
-        waits = tuple(answer.call.waits)
-        ask = answer_to(self._live.tree, thought, question, usage, failed, waits, too_long=too_long)
-        self._live.record(ask, self._plan.path, body="" if failed else answer.text)
+        # A question that reached no model is not counted.
+        was_read = answer.text or not answer.fault
+        usage = answer.usage(question.text if was_read else "")
+        record = answer_to(
+            self._live.tree,
+            thought,
+            question,
+            usage,
+            answer.fault,
+            tuple(answer.call.waits),
+            too_long=answer.too_long,
+        )
+        self._live.record(record, self._plan.path, body="" if answer.fault else answer.text)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -443,13 +512,35 @@ def _pieces(text: str) -> Iterator[str]:
     return (text[begin : begin + _PIECE] for begin in range(0, len(text), _PIECE))
 
 
-def _completes(steps: StepReader, text: str) -> bool:
-    """Whether a piece of a plan completes a step. Unreadable text counts as complete, so that the tree reports the
-    error."""
-    try:
-        return bool(steps.feed(text))
-    except PlanError:
-        return True
+class _Written:
+    """What follows from the text of an answer while it is written, apart from the answer itself."""
+
+    __slots__ = ("_shown", "_steps")
+
+    def __init__(self, steps: StepReader | None, shown: _Shown | None) -> None:
+        """`steps`: reads the steps of a plan; None: it is no plan. `shown`: what a person sees; None: nothing."""
+        self._steps = steps
+        self._shown = shown
+
+    def restart(self) -> None:
+        """Forget the text so far: a retry made it void."""
+        self._steps = StepReader() if self._steps is not None else None
+        self._shown = _Shown() if self._shown is not None else None
+
+    def show(self, piece: str) -> str:
+        """What a person sees of the next piece."""
+        return self._shown.take(piece) if self._shown is not None else ""
+
+    def completes_a_step(self, piece: str) -> bool:
+        """Whether the next piece completes a step of a plan. Unreadable text counts as complete, so that the tree
+        reports the error."""
+        if self._steps is None:
+            return False
+
+        try:
+            return bool(self._steps.feed(piece))
+        except PlanError:
+            return True
 
 
 class _Shown:
@@ -465,12 +556,15 @@ class _Shown:
         """Return what to show now, given the next piece."""
         if self._held is None:
             return text
+
         self._held += text
         line, _, rest = self._held.lstrip().partition("\n")
-        begins = line.lstrip("*_`># ").lower()[: len(_VERDICT)]
-        if not _VERDICT.startswith(begins):
-            shown, self._held = self._held, None
+        beginning = line.lstrip("*_`># ").lower()[: len(_VERDICT)]
+        if not _VERDICT.startswith(beginning):
+            shown = self._held
+            self._held = None
             return shown
+
         if rest:
             self._held = None
             return rest.lstrip("\n")
@@ -480,17 +574,23 @@ class _Shown:
 class _Answer:
     """An answer while it streams."""
 
-    __slots__ = ("call", "counted", "text")
+    __slots__ = ("call", "counted", "fault", "text", "too_long")
 
     def __init__(self, call: ModelCall) -> None:
         self.call = call
         self.text = ""
         self.counted: Usage | None = None
+        """What the endpoint counted; None as long as it has not said so."""
+        self.fault = ""
+        """Why there is no answer."""
+        self.too_long = False
+        """Whether the question was too long for the model."""
 
     def usage(self, question: str) -> Tokens:
         """Token counts as reported by the endpoint, or estimated from the characters."""
-        counted = self.counted
-        if counted is None:
-            prompt, completion = estimate(question), estimate(self.text)
-            return Tokens(prompt=prompt, cached=0, completion=completion, estimated=True)
-        return Tokens.of(counted)
+        if self.counted is not None:
+            return Tokens.of(self.counted)
+
+        prompt = estimate(question)
+        completion = estimate(self.text)
+        return Tokens(prompt=prompt, cached=0, completion=completion, estimated=True)

@@ -224,12 +224,12 @@ class Runtime:
             self._group.create_task(self._tell_others(), name="tell other hosts"),
             self._group.create_task(self._hear_others(), name="hear other hosts"),
         ]
+
         experience = self._services.experience
         if experience.lost:
-            known = [one for one in self.store.sessions() if one.readable and not one.foreign]
-            await asyncio.to_thread(
-                experience.learn_from, [self.store.folder / one.id for one in known[:NEWEST]]
-            )
+            known = [info for info in self.store.sessions() if info.readable and not info.foreign]
+            folders = [self.store.folder / info.id for info in known[:NEWEST]]
+            await asyncio.to_thread(experience.learn_from, folders)
         return self
 
     async def __aexit__(
@@ -238,6 +238,7 @@ class Runtime:
         self._warming.cancel()
         for task in self._sharing:
             task.cancel()
+
         try:
             await self._close_all()
         finally:
@@ -264,25 +265,34 @@ class Runtime:
         """Report the status of the open sessions to other hosts, as it changes."""
         if self.store.others is None:
             return
+
         async with self.watch_sessions() as changes:
             async for session, _ in changes:
                 # A state is known before its record is on disk, where the rest of the row is read.
                 await self._clock.sleep(_SETTLING)
+
                 status = self._statuses.now.get(session)
-                if status is not None and not await asyncio.to_thread(self.store.tell, session, status):
-                    changes.offer(session, status)
+                if status is None:
+                    continue
+                was_told = await asyncio.to_thread(self.store.tell, session, status)
+                if not was_told:
+                    changes.offer(session, status)  # to be tried again
 
     async def _hear_others(self) -> None:
         """Pass what other hosts report to the people who watch the list of sessions."""
         others = self.store.others
+        if others is None:
+            return
+
         known: Mapping[str, ToldRow] = {}
-        while others is not None:
+        while True:
             if self._statuses.watched > 1:  # one of them is `_tell_others`
-                told = await asyncio.to_thread(others.read)
-                for session, row in told.items():
+                rows = await asyncio.to_thread(others.read)
+                for session, row in rows.items():
                     if known.get(session) != row and session not in self._open:
                         self._statuses.changed(session)
-                known = told
+                known = rows
+
             await self._clock.sleep(_HEARING)
 
     async def open(
@@ -314,25 +324,33 @@ class Runtime:
                 if not await self._can_write_again(self._open[session_id]):
                     return self._open[session_id]
                 await self.close(session_id)  # the session is then opened again from its journal
-            live = (
-                await self._resume(session_id, resting=resting)
-                if session_id
-                else self._create(intent, scope or self._scope, workspace or self._workspace, memory=memory)
-            )
+
+            if session_id:
+                live = await self._resume(session_id, resting=resting)
+            else:
+                live = self._create(intent, scope or self._scope, workspace or self._workspace, memory=memory)
             files = await open_files(live, self._services)
-            quotas: list[ModelQuota] = [] if self._slots is None else [self._slots.of(live.tree)]
-            if live.tree.bounds.money is not None:
-                quotas.append(MoneyBudget(live.tree))
-            models = self._models.view(*quotas)
-            session = Session(live, replace(self._services, models=models), files)
+            services = replace(self._services, models=self._models.view(*self._quotas(live.tree)))
+            session = Session(live, services, files)
+
             self._open[session.id] = session
             self._statuses.follow(live)
             live.on_durable.append(self.figures.take)
             if self._observe is not None:
                 live.on_durable.append(self._observe(live.records))
+
             session.start(self._group, warm=not resting)
             # Nothing may be awaited from here on: the caller that opens a session speaks first.
             return session
+
+    def _quotas(self, tree: Tree) -> list[ModelQuota]:
+        """What limits the calls of models of one session."""
+        quotas: list[ModelQuota] = []
+        if self._slots is not None:
+            quotas.append(self._slots.of(tree))
+        if tree.bounds.money is not None:
+            quotas.append(MoneyBudget(tree))
+        return quotas
 
     async def switch_memory(self, value: bool) -> None:
         """Switch memory off or on for the user: in all sessions, until it is switched again.
@@ -527,6 +545,7 @@ class Runtime:
         """
         while seconds:
             await self._clock.sleep(min(_LOOKING, seconds / 4))
+
             for session_id in self._unneeded_for(seconds):
                 try:
                     await self.close_unless(session_id, lambda session: session.needed)
@@ -574,17 +593,18 @@ class Runtime:
     async def delete(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Move sessions to the trash, from which they can be restored; open ones are closed first."""
         async with self._opening:
-            for one in sessions:
+            for session_id in sessions:
                 with contextlib.suppress(IactError):
-                    await self.close(one)
-            done = await self._deletion.delete(sessions)
-        return self._told(done)
+                    await self.close(session_id)
+
+            outcome = await self._deletion.delete(sessions)
+        return self._told(outcome)
 
     async def restore_sessions(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Move deleted sessions back from the trash."""
         async with self._opening:
-            done = await self._deletion.restore(sessions)
-        return self._told(done)
+            outcome = await self._deletion.restore(sessions)
+        return self._told(outcome)
 
     async def purge(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Permanently remove deleted sessions.
@@ -597,8 +617,8 @@ class Runtime:
     async def tidy(self) -> DeletionOutcome:
         """Delete sessions past their retention, and purge those deleted long ago."""
         async with self._opening:
-            done = await self._deletion.tidy(self._open)
-        return self._told(done)
+            outcome = await self._deletion.tidy(self._open)
+        return self._told(outcome)
 
     async def tend(self) -> None:
         """Keep the index of all sessions up to date, tidy up every hour, and distil sessions that have come to rest; runs
@@ -639,19 +659,22 @@ class Runtime:
         """
         if self.memory is None:
             return 0
+
         names = await asyncio.to_thread(self._undistilled.names, _RESTED, self._clock.now())
         ended = [name for name in names if not self.is_open(name)]
-        done = 0
+        distilled = 0
         for session_id in ended[:most]:
+            # Counted before it is tried: one that ends this program isn't tried for ever.
             await asyncio.to_thread(self._undistilled.begin, session_id)
             try:
                 await self.distil(session_id)
             except IactError as error:
                 _LOG.info("Session %s was not distilled: %s", session_id, error)
                 continue
+
             await asyncio.to_thread(self._undistilled.remove, session_id)
-            done += 1
-        return done
+            distilled += 1
+        return distilled
 
     async def distil_each(self, sessions: Sequence[str]) -> DistilOutcome:
         """Distil these sessions one after another, as `distil`. One that can't be is left out, and the others go on."""
@@ -669,45 +692,52 @@ class Runtime:
         ended. One after another."""
         while True:
             await self._clock.sleep(_RESTED)
+
             for session in list(self._open.values()):
                 has_rested = session.at_rest and session.seconds_since_last(self._clock.now()) >= _RESTED
                 if has_rested and session.can_be_distilled:
                     await session.distil_in_background()
+
             await self.distil_left(_LEFT)
 
     async def _keep_tidy(self) -> None:
+        """Keep the index up to date, and tidy up, every hour."""
         while True:
             await asyncio.to_thread(self.store.sessions)
+
             index = self.store.index
-            while (
-                index is not None
-                and (await asyncio.to_thread(index.update, self.store.folder, most=_SLICE)) > 0
-            ):
-                await self._clock.sleep(_SLICE)  # other tasks get the processor meanwhile
+            if index is not None:
+                while await asyncio.to_thread(index.update, self.store.folder, most=_SLICE) > 0:
+                    await self._clock.sleep(_SLICE)  # other tasks get the processor meanwhile
+
             try:
                 await self.tidy()
             except IactError as error:
                 _LOG.warning("Tidying up the sessions met a fault: %s", error)
             await self._clock.sleep(_TENDING)
 
-    def _told(self, done: DeletionOutcome) -> DeletionOutcome:
-        for one in done.sessions:
-            self._statuses.changed(one)
-        return done
+    def _told(self, outcome: DeletionOutcome) -> DeletionOutcome:
+        """The outcome, once the people who watch the list of sessions know of it."""
+        for session_id in outcome.sessions:
+            self._statuses.changed(session_id)
+        return outcome
 
     def _create(self, intent: float | str, scope: str, workspace: Path | None, *, memory: bool) -> Live:
+        """Make a session, with its first record.
+
+        Raises:
+            UsageError: there is no such scope, intent or directory, or agents may not work there.
+            JournalError: its journal can't be written.
+        """
         policy = self._policy(scope)
         granted = level(intent, dict(policy.levels))
-        if workspace is not None and workspace.is_file():
-            raise UsageError(f"{workspace} is a file; give the directory to work in.")
-        if workspace is not None and not workspace.is_dir():
-            raise UsageError(f"There is no directory {workspace} to work in.")
         if workspace is not None:
-            self._check_apart(workspace)
-        now = self._clock.now()
-        session = new_session(now)
+            self._check_directory(workspace)
+
+        session = new_session(self._clock.now())
         journal = self.store.create(session)
         live = self._live(journal, Tree(strict=True, blobs=journal.blob), [])
+
         models = {name: Role.of(self._models.profile(name)).terms() for name in self._models.roles()}
         opened = Open(
             format=FORMAT,
@@ -723,6 +753,18 @@ class Runtime:
         )
         live.record(opened, "/")
         return live
+
+    def _check_directory(self, workspace: Path) -> None:
+        """Check that agents can work in a directory of the user's.
+
+        Raises:
+            UsageError: it is none, or holds the data directory.
+        """
+        if workspace.is_file():
+            raise UsageError(f"{workspace} is a file; give the directory to work in.")
+        if not workspace.is_dir():
+            raise UsageError(f"There is no directory {workspace} to work in.")
+        self._check_apart(workspace)
 
     def _check_apart(self, workspace: Path) -> None:
         """Check that agents can see neither keys nor journals: anyone who can read the key of the seals can forge our
@@ -740,6 +782,7 @@ class Runtime:
             )
 
     async def _resume(self, session_id: str, *, resting: bool) -> Live:
+        """Open a stored session. `resting`: only if that resumes no work. Raises as `open`."""
         # Other tasks go on while a long journal is read.
         reading = asyncio.ensure_future(asyncio.to_thread(_read, self.store, session_id))
         try:
@@ -750,6 +793,7 @@ class Runtime:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([reading])
             raise
+
         try:
             if resting and tree.at_work:
                 raise UsageError(
@@ -758,6 +802,7 @@ class Runtime:
                 )
             if tree.workspace != "scratch":
                 self._check_apart(Path(tree.workspace))
+
             live = self._live(journal, tree, contents.records)
             self._tell(live, contents)
         except BaseException:
@@ -783,23 +828,26 @@ class Runtime:
             live.notice("/", "lost", _told_of_lost(tree, lost - before))
 
     def _tell(self, live: Live, contents: Contents) -> None:
+        """Record what is different from when the session was last open, and tell people of it."""
         self._migrate(live)
         if not live.tree.closed and module_states.in_use(live.tree):
             live.record(Close(late=True), "/")
+
         if contents.torn:
             text = (
                 f"The last {contents.torn} bytes of the journal were an unfinished append and were dropped."
             )
             live.notice("/", "torn", text)
+
         self._renew_policy(live)
-        known = set(live.tree.roles)
-        missing = known - set(self._models.roles())
+        missing = set(live.tree.roles) - set(self._models.roles())
         if missing:
             text = (
                 f"The roles {', '.join(sorted(missing))} of this session have no model any more, so they "
                 "now use the model of “smart”."
             )
             live.notice("/", "roles", text)
+
         # Work that a crash left goes on at once with the current models; a session at rest gets them with its next
         # message.
         if live.tree.at_work:
@@ -825,6 +873,7 @@ class Runtime:
             text = f"{error} The session continues under its earlier policy."
             live.notice("/", "policy", text)
             return
+
         if policy != known:
             live.record(SetPolicy(by="user", policy=policy_json(policy)), "/")
 
@@ -852,6 +901,7 @@ def _with_a_way_out(error: JournalCorrupt, session_id: str) -> JournalCorrupt:
     """The error, with how to go on without what is damaged, if anything is before it."""
     if error.n < 2:
         return error
+
     last = error.n - 1
     return JournalCorrupt(
         f"{error} The records before it are whole; `iact journal fork {session_id} --at {last}` goes on from there in a new "
@@ -869,11 +919,14 @@ def _told_of_lost(tree: Tree, lost: Set[str]) -> str:
         for name, value in agent.table.items()
         if value.sha256 in lost
     }
+
+    # A lost value may have no name, and one content may have several.
     listed = sorted(names)[:_NAMED]
     unnamed = max(len(lost), len(names)) - len(listed)
     if unnamed:
         listed.append(f"{unnamed} more")
     what = ", ".join(listed) if names else f"{len(lost)} values"
+
     return (
         f"Lost: {what}. The files that held this are missing or damaged in the session's folder. The session goes on "
         "without it; agents are told. If you have a backup of the folder blobs, put it back and open the session again."
@@ -881,8 +934,10 @@ def _told_of_lost(tree: Tree, lost: Set[str]) -> str:
 
 
 def _let_go(reading: asyncio.Future[tuple[Journal, Contents, Tree]]) -> None:
+    """Release the journal that was read for a caller who is gone."""
     if not reading.cancelled() and reading.exception() is None:
-        reading.result()[0].abandon()
+        journal, _, _ = reading.result()
+        journal.abandon()
 
 
 def _writable(folder: Path) -> bool:

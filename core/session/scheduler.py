@@ -72,22 +72,27 @@ class _Scope:
 
 
 class Scheduler:
-    """The tasks of one session. `ready`: the modules are known, so agents may begin. `closing`: no task may start.
-    `holding`: no new work begins, but running work may finish."""
+    """The tasks of one session."""
 
     def __init__(self, live: Live) -> None:
         self.ready: Final = asyncio.Event()
+        """The modules are known, so agents may begin."""
         self.closing = False
+        """Whether no task may start any more."""
         self.holding = False
+        """Whether no new work begins, while running work may finish."""
         self.live: Final = live
         self._session: Final = live.tree.session
         self._about: Final = {"session": self._session}
         self._steps: Steps | None = None
         self._group: asyncio.TaskGroup | None = None
         self._host: asyncio.Task[None] | None = None
+        """The task in which the group runs."""
         self._stopped = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        """By the path of the agent, or the name of the job."""
         self._working: dict[str, list[Stoppable]] = {}
+        """What can be stopped of the work of an agent, by its path."""
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -112,12 +117,15 @@ class Scheduler:
             await asyncio.wait([self._host])
 
     async def _run(self, job: Job) -> None:
+        """The session's own task, in which all its others run: until `close`."""
         try:
             async with asyncio.TaskGroup() as self._group:
                 self.spawn("modules", job)
                 for path in list(self.live.tree.agents):
                     self.drive(path)
+
                 await self._stopped.wait()
+
                 for task in self._tasks.values():
                     task.cancel()
         except Exception:  # none of our tasks ends by failing, so this is a bug in this file or in the tree
@@ -136,9 +144,10 @@ class Scheduler:
     def drive(self, path: str) -> None:
         """Make sure that an agent with something to do has a task."""
         live = self.live
-        held = self.closing or self.holding
-        if self._group is None or held or live.failure is not None or path in self._tasks:
+        begins_nothing = self.closing or self.holding or live.failure is not None
+        if self._group is None or begins_nothing or path in self._tasks:
             return
+
         if path in live.tree.agents and live.tree.next_step(path) is not None:
             self._tasks[path] = self._group.create_task(self._drive(path), name=f"{self._session} {path}")
 
@@ -164,6 +173,7 @@ class Scheduler:
             self._stop_without(error)
         except Exception:
             _LOG.exception("The task %s of session %s met a bug.", name, self._session, extra=self._about)
+
             text = (
                 f"An internal error ended a task of this session ({name}); see the server's log. The "
                 "session continues."
@@ -172,10 +182,12 @@ class Scheduler:
                 self.live.notice("/", "internal", text, level="error")
 
     async def _drive(self, path: str) -> None:
+        """Take the steps of an agent until it has none, then see to its caller, which may have waited for it."""
         live = self.live
         agent = live.tree.agents[path]
         try:
             await self.ready.wait()
+
             while not self.holding and (step := self._next_step(agent)) is not None and live.failure is None:
                 await self.steps.take(agent, step)
                 live.changed()
@@ -188,6 +200,8 @@ class Scheduler:
             self._fail(agent)
         finally:
             self._tasks.pop(path, None)
+
+        # It may have got a step between its last look and the end of its task.
         self.drive(path)
         self.drive(agent.caller)
 
@@ -195,6 +209,7 @@ class Scheduler:
         """What the agent has to do now. A message to be delivered before the next tool call replaces that call."""
         tree = self.live.tree
         step = tree.next_step(agent.path)
+
         if isinstance(step, Act) and (agent.mail.urgent or step.pending.stopped):
             drop(self.live, agent, "skipped")
             step = tree.next_step(agent.path)
@@ -203,11 +218,13 @@ class Scheduler:
     def _fail(self, agent: Agent) -> None:
         """Handle a bug of ours: this agent loses its task and its caller gets an error; nothing else is affected (law
         10)."""
+        if not agent.active:
+            return
+
         try:
-            if agent.active:
-                self.stop(agent, "cancel", BUG)
-                self.cancel_children(agent, "Its caller failed before it was done.")
-                self.steps.end(agent, "failed", BUG)
+            self.stop(agent, "cancel", BUG)
+            self.cancel_children(agent, "Its caller failed before it was done.")
+            self.steps.end(agent, "failed", BUG)
         except JournalUnwritable as error:
             self.live.stop(error)
         except Exception:
@@ -237,9 +254,9 @@ class Scheduler:
         try:
             yield
         finally:
-            left = self._working[agent.path]
-            left.remove(work)
-            if not left:
+            running = self._working[agent.path]
+            running.remove(work)
+            if not running:
                 del self._working[agent.path]
 
     @contextlib.asynccontextmanager
@@ -260,8 +277,10 @@ class Scheduler:
 
         `calls`: its calls end as well; otherwise they finish, and no new call begins.
         """
-        for pending in [one for one in agent.actions if _waits_for_children(one)]:
-            settle(self.live, agent, pending, "skipped")
+        waits = [action for action in agent.actions if _waits_for_children(action)]
+        for action in waits:
+            settle(self.live, agent, action, "skipped")
+
         if calls:
             self.stop(agent, "calls")
         if not agent.calls:  # else the actions after them are dropped when the calls have ended
@@ -272,6 +291,8 @@ class Scheduler:
         active = [agent for agent in self.live.tree.subtree(path) if agent.active]
         for agent in active:
             self.steps.cancel(agent, why)
+
+        # The end of a plan ends its steps, so some may have ended meanwhile.
         for agent in reversed(active):
             if agent.active:
                 self.stop(agent, "cancel", why)
@@ -284,7 +305,8 @@ class Scheduler:
             for path in root.children.values():
                 if any(agent.forked for agent in self.live.tree.subtree(path)):
                     self.cancel(path, "The session was forked before this was done.")
-            if any(pending.forked for pending in root.actions):
+
+            if any(action.forked for action in root.actions):
                 drop(self.live, root, "forked")
         except JournalUnwritable as error:
             self.live.stop(error)
