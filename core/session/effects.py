@@ -83,16 +83,16 @@ def list_digest(pending: Iterable[PendingChange]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SettledChanges:
-    """What happened to changes that a person applied or dropped. `record`: the record of it; `done`: paths; `left`:
-    paths with reasons.
-
-    `notes`: remarks about some of the applied changes.
-    """
+    """What happened to changes that a person applied or dropped."""
 
     record: Record
+    """The record of it."""
     done: tuple[str, ...]
+    """The paths whose changes were applied or dropped."""
     left: tuple[AppliedChange, ...]
+    """The others, with reasons."""
     notes: tuple[AppliedChange, ...] = ()
+    """Remarks about some of the applied changes."""
 
     def to_json(self) -> dict[str, JSON]:
         """The form for programs: `n`, `done` (how many), and `left` and `notes` with their reasons."""
@@ -109,29 +109,21 @@ async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> 
 
     Whether there is an overlay is recorded when it changes, because it affects how calls are rated.
     """
-    tree = live.tree
-    if tree.workspace == "scratch" or open_live is None:
-        if tree.live.overlay:
-            _record_overlay(live, value=False)
-        return SessionEffects(live, None)
-    try:
-        files = await asyncio.to_thread(open_live, folder, live.journal.directory / STORE)
-    except WorkspaceError as error:
-        text = (
-            f"Changes in {folder} can't be held back for review: {error} Until that is fixed, every "
-            "call that could write there counts as impact 2, so it needs intent 2 or is denied."
-        )
-        live.notice("/", _CODE, text)
-        if tree.live.overlay:
-            _record_overlay(live, value=False)
-        return SessionEffects(live, None)
-    if not tree.live.overlay:
-        _record_overlay(live, value=True)
+    files: LiveFiles | None = None
+    if live.tree.workspace != "scratch" and open_live is not None:
+        try:
+            files = await asyncio.to_thread(open_live, folder, live.journal.directory / STORE)
+        except WorkspaceError as error:
+            text = (
+                f"Changes in {folder} can't be held back for review: {error} Until that is fixed, every "
+                "call that could write there counts as impact 2, so it needs intent 2 or is denied."
+            )
+            live.notice("/", _CODE, text)
+
+    has_overlay = files is not None
+    if live.tree.live.overlay != has_overlay:
+        live.record(UseOverlay(by="core", value=has_overlay), "/")
     return SessionEffects(live, files)
-
-
-def _record_overlay(live: Live, *, value: bool) -> None:
-    live.record(UseOverlay(by="core", value=value), "/")
 
 
 class Underway:
@@ -219,18 +211,21 @@ class SessionEffects:
         """
         if self._files is None:
             return
+
         async with self._lock:
-            if self._calls == 1:
-                try:
-                    stale = await to_its_end(partial(self._files.refresh, works=works))
-                except WorkspaceError as error:
-                    self._tell(str(error))
-                    return
-                if stale:
-                    what = f"{stale[0]!r}" + (f" and {len(stale) - 1} more" if len(stale) > 1 else "")
-                    self._tell(
-                        f"Agents see an earlier version of {what}, because a background job keeps it open."
-                    )
+            if self._calls != 1:
+                return
+            try:
+                stale = await to_its_end(partial(self._files.refresh, works=works))
+            except WorkspaceError as error:
+                self._tell(str(error))
+                return
+
+            if stale:
+                more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
+                self._tell(
+                    f"Agents see an earlier version of {stale[0]!r}{more}, because a background job keeps it open."
+                )
 
     async def ended(self, agent: str) -> int:
         """Note that a call that could write has ended. The last of several overlapping calls inspects the changes of
@@ -240,21 +235,24 @@ class SessionEffects:
         """
         if self._files is None or self._works:
             return 0
+
         async with self._lock:
-            if self._works:
+            if self._works:  # another call began while this one waited for the lock
                 return 0
-            seen = self._live.tree.records
+
+            last = self._live.tree.records
             try:
-                fresh = await self._look(self._files, "call", agent)
+                is_new = await self._look(self._files, "call", agent)
             except WorkspaceError as error:
                 self._tell(str(error))
                 return 0
-            return 0 if fresh else seen
+            return 0 if is_new else last
 
     async def recover(self) -> None:
         """Finish what a crash cut off, and take in changes that were written but never inspected."""
         if self._files is None:
             return
+
         async with self._lock:
             try:
                 await self._recover(self._files)
@@ -296,6 +294,7 @@ class SessionEffects:
         """
         if path not in self._live.tree.pending:
             raise UsageError(f"No change is waiting at {path!r}; see iact workspace pending.")
+
         files = self._overlay()
         async with self._lock:
             return await to_its_end(lambda: files.patch(path, most=most))
@@ -309,6 +308,7 @@ class SessionEffects:
         """
         if path not in self._live.tree.pending:
             raise UsageError(f"No change is waiting at {path!r}; see iact workspace pending.")
+
         files = self._overlay()
         async with self._lock:
             return await to_its_end(lambda: files.texts(path))
@@ -373,9 +373,12 @@ class SessionEffects:
         since: int | None,
         seen: SeenChanges | None,
     ) -> SettledChanges:
-        files, live = self._overlay(), self._live
+        """Apply or drop pending changes; arguments and errors as for `apply`."""
+        files = self._overlay()
+        live = self._live
         if live.failure is not None:
             raise live.failure
+
         async with self._lock:
             await self._look_for_person(files)
             chosen = choose(live.tree.pending, paths, dropping=op == "drop")
@@ -384,13 +387,15 @@ class SessionEffects:
                 seen.check({path: live.tree.pending[path] for path in chosen})
 
             blobs: dict[str, bytes] = {}
-            paths_said = listed(tuple(chosen), blobs)
-            said = (
-                DropChanges(by="user", paths=paths_said)
-                if op == "drop"
-                else ApplyChanges(by="user", paths=paths_said, force=force)
-            )
-            await live.durable(live.record(signed(said), "/", blobs=blobs))
+            rows = listed(tuple(chosen), blobs)
+            intention: DropChanges | ApplyChanges
+            if op == "drop":
+                intention = DropChanges(by="user", paths=rows)
+            else:
+                intention = ApplyChanges(by="user", paths=rows, force=force)
+
+            # What is meant is on disk before a file is touched, so a crash in between is finished when it is next looked at.
+            await live.durable(live.record(signed(intention), "/", blobs=blobs))
             settled = await self._finish(files)
             assert settled is not None
             await live.durable(settled.record)
@@ -407,16 +412,20 @@ class SessionEffects:
 
     async def _look(self, files: LiveFiles, after: After, agent: str) -> bool:
         """Inspect the overlay, record what is new, and apply what may be applied. Returns whether anything was new."""
-        live, tree = self._live, self._live.tree
+        live = self._live
+        tree = live.tree
         await self._finish(files)
-        seen = tree.records
+
+        last = tree.records
         changes, gone = difference(tree.live, await to_its_end(files.changes))
         if not changes and not gone:
             return False
-        look = Look(after, seen, changes, gone)
-        looked, blobs = look_content(look)
+
+        look = Look(after, last, changes, gone)
+        content, blobs = look_content(look)
         verdict = weigh(tree, look, tree.records + 1)
-        record = live.record(verdict.content(looked), agent, blobs=blobs)
+        record = live.record(verdict.content(content), agent, blobs=blobs)
+
         if verdict.applies:
             await live.durable(record)
             await self._finish(files)
@@ -428,27 +437,30 @@ class SessionEffects:
         intended = self._live.tree.live.intended
         if intended is None:
             return None
+
         paths = list(intended.changes)
+        outcomes: Sequence[AppliedChange]
         try:
             if intended.op == "drop":
                 await to_its_end(lambda: files.drop(paths))
-                outcomes: Sequence[AppliedChange] = [AppliedChange(path, "applied") for path in paths]
+                outcomes = [AppliedChange(path, "applied") for path in paths]
             else:
                 outcomes = await to_its_end(lambda: _apply(files, intended))
         except WorkspaceError as error:
             outcomes = [AppliedChange(path, "failed", str(error)) for path in paths]
+
         left = _left(paths, outcomes)
-        notes = [one for one in outcomes if one.outcome == "applied" and one.why]
+        notes = [outcome for outcome in outcomes if outcome.outcome == "applied" and outcome.why]
         blobs: dict[str, bytes] = {}
-        settled = Settle(
+        settle = Settle(
             of=intended.n, left=listed(outcome_rows(left), blobs), notes=listed(outcome_rows(notes), blobs)
         )
-        record = self._live.record(settled, "/", blobs=blobs)
+        record = self._live.record(settle, "/", blobs=blobs)
         self._live.changed()
-        kept = {one.path for one in left}
-        return SettledChanges(
-            record, tuple(path for path in paths if path not in kept), tuple(left), tuple(notes)
-        )
+
+        left_paths = {outcome.path for outcome in left}
+        done = tuple(path for path in paths if path not in left_paths)
+        return SettledChanges(record, done, tuple(left), tuple(notes))
 
     def _tell(self, text: str) -> None:
         """Report a problem to people, once."""
@@ -460,20 +472,21 @@ class SessionEffects:
 def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:
     """Apply exactly what was intended, and not changes that appeared later, after a crash or from a process that kept
     running."""
-    now = {one.path: one.now for one in files.changes()}
+    now = {change.path: change.now for change in files.changes()}
     later = [path for path, item in intended.changes.items() if path in now and now[path] != item.change.now]
-    again = "It changed again before it was applied. Review it again."
     paths = [path for path in intended.changes if path not in later]
+
     outcomes = files.apply(paths, force=sorted(intended.force)) if paths else ()
-    return [*outcomes, *(AppliedChange(path, "failed", again) for path in later)]
+    changed_again = "It changed again before it was applied. Review it again."
+    return [*outcomes, *(AppliedChange(path, "failed", changed_again) for path in later)]
 
 
 def _left(paths: Iterable[str], outcomes: Iterable[AppliedChange]) -> list[AppliedChange]:
     """What was not applied; a path without an outcome counts as not applied."""
-    said = {one.path: one for one in outcomes}
+    by_path = {outcome.path: outcome for outcome in outcomes}
     silent = "The overlay did not report whether it was applied."
-    found = [said.get(path, AppliedChange(path, "failed", silent)) for path in paths]
-    return [one for one in found if one.outcome != "applied"]
+    complete = [by_path.get(path, AppliedChange(path, "failed", silent)) for path in paths]
+    return [outcome for outcome in complete if outcome.outcome != "applied"]
 
 
 def choose(
@@ -491,22 +504,27 @@ def choose(
         raise UsageError("No changes are waiting in this session.")
     if paths is None:
         return list(pending)
-    wanted = {one.rstrip("/") for one in paths}
+
+    wanted = {path.rstrip("/") for path in paths}
     chosen: set[str] = set()
     met: set[str] = set()
     for path in pending:
-        if found := wanted.intersection((path, *parents(path))):
+        above_or_equal = wanted.intersection((path, *parents(path)))
+        if above_or_equal:
             chosen.add(path)
-            met |= found
-    if missing := sorted(wanted - met):
+            met |= above_or_equal
+
+    missing = sorted(wanted - met)
+    if missing:
         raise UsageError(f"No change is waiting at {missing[0]!r}; see iact workspace pending.")
+
     needed = {
-        above
-        for one in chosen
-        for above in parents(one)
-        if above in pending and _leaves_a_folder(pending[above]) is not dropping
+        folder
+        for path in chosen
+        for folder in parents(path)
+        if folder in pending and _leaves_a_folder(pending[folder]) is not dropping
     }
-    return [one for one in pending if one in chosen or one in needed]
+    return [path for path in pending if path in chosen or path in needed]
 
 
 def _is_folder(item: PendingChange) -> bool:
@@ -520,10 +538,18 @@ def _leaves_a_folder(item: PendingChange) -> bool:
 
 
 def _check_seen(pending: Mapping[str, PendingChange], chosen: Sequence[str], since: int | None) -> None:
-    late = [path for path in chosen if since is not None and pending[path].n > since]
+    """Check that no chosen change is newer than the last record that the person had seen.
+
+    Raises:
+        UsageError: one is.
+    """
+    if since is None:
+        return
+
+    late = [path for path in chosen if pending[path].n > since]
     if late:
+        more = f", and {len(late) - 1} more paths" if len(late) > 1 else ""
         raise UsageError(
-            f"{late[0]!r} changed again after you looked at it"
-            + (f", and {len(late) - 1} more paths" if len(late) > 1 else "")
-            + "; look at the changes again, then apply or drop them."
+            f"{late[0]!r} changed again after you looked at it{more}"
+            "; look at the changes again, then apply or drop them."
         )

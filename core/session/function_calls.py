@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -72,6 +72,20 @@ NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
 
 
+@dataclass(slots=True)
+class _Traces:
+    """What is known of a call beside its outcome."""
+
+    fresh: bool = False
+    """Whether it was served by an instance of its module that had just been started."""
+    aside: tuple[str, ...] = ()
+    """The paths that it changed in its agent's throw-away layer, if it ended there."""
+
+    def note_fresh(self) -> None:
+        """Note that the instance was just started."""
+        self.fresh = True
+
+
 class FunctionCalls:
     """The calls of module functions that are under way in one session."""
 
@@ -109,6 +123,7 @@ class FunctionCalls:
         if len(calls) == 1:
             await self._call_function(agent, calls[0])
             return
+
         try:
             async with asyncio.TaskGroup() as group:
                 for pending in calls:
@@ -128,39 +143,62 @@ class FunctionCalls:
         return pending in agent.actions
 
     async def _call_function(self, agent: Agent, pending: Pending) -> None:
-        live, spec, bound = self._live, pending.spec, pending.bound
+        """Make one call, from the question whether it may be made to the record of its outcome."""
+        live = self._live
+        spec = pending.spec
+        bound = pending.bound
         assert bound is not None
         self._loader.review(spec.module or "")
-        if pending.call and not (live.tree.believed(spec) and (spec.impact == 0 or spec.idempotent)):
+
+        was_dispatched = pending.call > 0  # before a crash
+        if was_dispatched and not self._may_be_repeated(spec):
             settle(self._live, agent, pending, "interrupted")
             return
-        alone = agent.actions[0] is pending or agent.plan is not None
-        asked = pending.ahead is not None
-        first = alone or not (asked or self._monitor.would_ask(agent, pending))
-        if not (first or await self._in_turn(agent, pending)):
-            return  # the question goes to a person with the first action, and the call is made in its turn
+
+        if not self._is_decided_at_once(agent, pending) and not await self._in_turn(agent, pending):
+            return
+
         decision = await self._monitor.decide(agent, pending)
         if decision is None:
             return
         if isinstance(decision, Denial):
+            # A denied call must not be told from an unreachable module, not even by how long it takes.
             await self._monitor.linger(spec.name)
             if await self._in_turn(agent, pending):
                 settle(self._live, agent, pending, "incomplete")
             return
+
         decided = live.clock.monotonic()
         with self._files.effects.underway(works=decision.impact > 0) as underway:
             if not pending.call:
-                said = Call(
+                intent = Call(
                     turn=agent.turn,
                     action=pending.index,
                     function=spec.name,
                     impact=decision.impact,
                     args=digest_of(bound),
                 )
-                call = live.record(said, agent.path)
+                call = live.record(intent, agent.path)
                 if decision.impact > 0:
                     await live.durable(call)
             await self._dispatch(agent, pending, bound, decision, decided, underway)
+
+    def _may_be_repeated(self, spec: ActionSpec) -> bool:
+        """Whether a call does no harm if it is made a second time: it only reads, or its function may be called twice."""
+        return self._live.tree.believed(spec) and (spec.impact == 0 or spec.idempotent)
+
+    def _is_decided_at_once(self, agent: Agent, pending: Pending) -> bool:
+        """Whether the gate decides about a call before earlier actions have their outcomes.
+
+        One that would be asked about is not: the question goes to a person with the first action, and the call is made in
+        its turn.
+        """
+        is_first = agent.actions[0] is pending or agent.plan is not None
+        if is_first:
+            return True
+
+        was_asked_about = pending.ahead is not None
+        return not was_asked_about and not self._monitor.would_ask(agent, pending)
 
     async def _dispatch(
         self,
@@ -171,86 +209,109 @@ class FunctionCalls:
         decided: float,
         underway: Underway,
     ) -> None:
-        live, started = self._live, self._live.clock.monotonic()
-        timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
-        told = None
-        if pending.limit is not None and pending.limit < timeout:
-            # A module that says a last word before its time is over must not begin with it too early.
-            timeout, told = pending.limit, pending.limit + _LAST_WORDS
+        """Make a call that may be made, and record its outcome. `decided`: when it was decided about."""
+        live = self._live
+        started = live.clock.monotonic()
         loaded = live.tree.modules.get(pending.spec.module or "")
-        start = loaded.start if loaded is not None else Start()
         writes = ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write"
-        function = loaded.manifest.function(pending.spec.name.split(".", 1)[1]) if loaded else None
         copy = self._copies.of(agent, pending)
-        fresh = False
-        aside: tuple[str, ...] = ()
+        traces = _Traces()
+        call = self._function_call(agent, pending, bound, copy, traces, writes=writes)
 
-        def serve_afresh() -> None:
-            nonlocal fresh
-            fresh = True
-
-        def change_aside(paths: tuple[str, ...]) -> None:
-            nonlocal aside
-            aside = paths
-
-        call = FunctionCall(
-            agent.path,
-            pending.spec.name,
-            pending.call,
-            bound.arguments,
-            bound.attached,
-            timeout,
-            start,
-            told=told,
-            cached=self._cached(pending),
-            waited=partial(self._waits.waited, pending.call),
-            on_ask=partial(self._forms.ask, agent, pending),
-            on_fresh=serve_afresh,
-            fills=self._room(copy) if writes else None,
-            exclusive=function is not None and function.exclusive,
-            states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
-            # Changes of state that a call leaves in a module that works in a copy disappear with the copy.
-            on_state=partial(self._on_state, agent, pending.spec, pending.step) if copy is None else None,
-            step=pending.step,
-            copy=copy,
-        )
         live.printed[pending.call] = Printed()
         with Spool(live.journal.directory) as spool:
             await underway.begin()
             try:
-                outcome = await self._invoke(agent, pending, ticket, call, spool, on_aside=change_aside)
+                outcome = await self._invoke(agent, pending, ticket, call, spool, traces)
             finally:
                 self._forms.end(pending.call)
             took = round((live.clock.monotonic() - started) * 1000)
-            kept, unkept = NO_VERSION, False
+
+            # What it did is looked at before its outcome is recorded, also if it has none.
+            kept = NO_VERSION
+            unkept = False
             if writes:
                 kept, unkept = await self._keep_files(agent, copy)
             unchanged = await underway.end(agent.path)
+
             if outcome != "cancelled":
                 taken = live.clock.monotonic() - decided - self._waits.waited(pending.call)
-                lost = outcome == "incomplete"
-                self._monitor.took(pending.spec.name, taken, lost=lost)
+                self._monitor.took(pending.spec.name, taken, lost=outcome == "incomplete")
 
-            said = await stored_beside(outcome.output) if isinstance(outcome, Completed) else StoredText("")
-            await read_values_beside(self._brought(outcome, said, spool))
+            output = await stored_beside(outcome.output) if isinstance(outcome, Completed) else StoredText("")
+            await read_values_beside(self._brought(outcome, output, spool))
             if await self._in_turn(agent, pending):
                 result = result_of(
-                    agent, pending, "ok", ms=took, version=kept.id, unkept=unkept, unchanged=unchanged,
-                    beside=beside(live.tree, pending, kept.id), fresh=fresh, aside=aside, changed=kept.changed,
-                )  # fmt: skip
-                self._record_outcome(agent, result, outcome, said, spool, call.timeout, key_of(pending))
+                    agent,
+                    pending,
+                    "ok",
+                    ms=took,
+                    version=kept.id,
+                    unkept=unkept,
+                    unchanged=unchanged,
+                    beside=beside(live.tree, pending, kept.id),
+                    fresh=traces.fresh,
+                    aside=traces.aside,
+                    changed=kept.changed,
+                )
+                self._record_outcome(agent, result, outcome, output, spool, call.timeout, key_of(pending))
 
-    def _brought(self, outcome: Outcome | NotRun, said: StoredText, spool: Spool) -> list[Value]:
+    def _function_call(
+        self,
+        agent: Agent,
+        pending: Pending,
+        bound: Bound,
+        copy: Path | None,
+        traces: _Traces,
+        *,
+        writes: bool,
+    ) -> FunctionCall:
+        """What the module is sent of a call, and what is done meanwhile. `copy`: the copy of the workspace in which it works,
+        if it does. `writes`: it can write to the workspace."""
+        spec = pending.spec
+        loaded = self._live.tree.modules.get(spec.module or "")
+        function = loaded.manifest.function(spec.name.split(".", 1)[1]) if loaded else None
+
+        timeout = _timeout(bound, spec.timeout or self._live.tree.bounds.tool)
+        told = None
+        if pending.limit is not None and pending.limit < timeout:
+            # A module that says a last word before its time is over must not begin with it too early.
+            timeout = pending.limit
+            told = pending.limit + _LAST_WORDS
+
+        return FunctionCall(
+            agent.path,
+            spec.name,
+            pending.call,
+            bound.arguments,
+            bound.attached,
+            timeout,
+            loaded.start if loaded is not None else Start(),
+            told=told,
+            cached=self._cached(pending),
+            waited=partial(self._waits.waited, pending.call),
+            on_ask=partial(self._forms.ask, agent, pending),
+            on_fresh=traces.note_fresh,
+            fills=self._room(copy) if writes else None,
+            exclusive=function is not None and function.exclusive,
+            states=tuple(state.name for state in loaded.manifest.states) if loaded else (),
+            # Changes of state that a call leaves in a module that works in a copy disappear with the copy.
+            on_state=partial(self._on_state, agent, spec, pending.step) if copy is None else None,
+            step=pending.step,
+            copy=copy,
+        )
+
+    def _brought(self, outcome: Outcome | NotRun, output: StoredText, spool: Spool) -> list[Value]:
         """The value that an agent reads of the outcome of a call, if it is stored as a blob."""
         if not isinstance(outcome, Completed):
             return []
 
         media = outcome.media or _PLAIN
-        if said.blob is not None:
-            digest = said.blob.sha256
-            return [Value(digest, said.blob.size, media, partial(said.blobs.__getitem__, digest))]
+        if output.blob is not None:
+            digest = output.blob.sha256
+            return [Value(digest, output.blob.size, media, partial(output.blobs.__getitem__, digest))]
 
-        sent = next((one for one in outcome.artifacts if one.id == outcome.artifact), None)
+        sent = next((artifact for artifact in outcome.artifacts if artifact.id == outcome.artifact), None)
         if sent is None:
             return []
         kept = spool.kept[sent.id]
@@ -258,10 +319,12 @@ class FunctionCalls:
 
     def _cached(self, pending: Pending) -> Value | None:
         """What a call of the module with the same key returned, from the session's blobs."""
-        found = self._live.tree.cached.get((pending.spec.module or "", key_of(pending)))
-        if found is None:
+        cached = self._live.tree.cached.get((pending.spec.module or "", key_of(pending)))
+        if cached is None:
             return None
-        return Value(found.sha256, found.size, found.media, partial(self._live.journal.blob, found.sha256))
+        return Value(
+            cached.sha256, cached.size, cached.media, partial(self._live.journal.blob, cached.sha256)
+        )
 
     def _printed(self, agent: Agent, call: int, text: str) -> None:
         """Show what a running tool prints; if the call does not finish, its agent sees it as well."""
@@ -289,11 +352,15 @@ class FunctionCalls:
 
         `spec`: the function through which its agent uses the module; `step`: the step of a plan, if any.
         """
-        while any(one.call and one.spec.module == spec.module and one.step == step for one in agent.actions):
+        while any(
+            action.call and action.spec.module == spec.module and action.step == step
+            for action in agent.actions
+        ):
             await self._live.moved()
+
         with contextlib.suppress(JournalUnwritable):
-            said = State(function=spec.name, state=module_state(change), node=step_of(step))
-            self._live.record(said, agent.path)
+            state = State(function=spec.name, state=module_state(change), node=step_of(step))
+            self._live.record(state, agent.path)
 
     async def _keep_files(self, agent: Agent, copy: Path | None) -> tuple[NewVersion, bool]:
         """Keep a version of the workspace, or of a copy, after a call that may have written. Returns it, and whether
@@ -302,6 +369,7 @@ class FunctionCalls:
         tree = self._live.tree
         # What changed is of interest where it can be another agent's.
         since = tree.shared.version if len(tree.agents) > 1 else None
+
         try:
             if copy is None:
                 version = await workspace.keep(since=since)
@@ -321,13 +389,9 @@ class FunctionCalls:
         ticket: Ticket,
         call: FunctionCall,
         spool: Spool,
-        *,
-        on_aside: Callable[[tuple[str, ...]], None],
+        traces: _Traces,
     ) -> Outcome | NotRun:
-        """Invoke the call. Faults that keep it from ending are reported to people only.
-
-        `on_aside`: is given the paths that the call changed in its agent's throw-away layer, if it ended there.
-        """
+        """Invoke the call. Faults that keep it from ending are reported to people only."""
         live = self._live
         try:
             async with self._scheduler.cancellable(agent):
@@ -338,6 +402,7 @@ class FunctionCalls:
                     return await self._front_end.carry_out(ticket, call, agent, pending)
                 if pending.spec.core:
                     return await self._loader.carry_out(ticket, call)
+
                 invoke = partial(
                     self._modules.call,
                     ticket,
@@ -347,9 +412,10 @@ class FunctionCalls:
                 )
                 if not self._layers.works_in_one(agent, ticket, call.start):
                     return await invoke(call)
+
                 async with self._layers.of(agent) as visit:
                     outcome = await invoke(replace(call, layer=visit.folder))
-                on_aside(visit.changed)
+                traces.aside = visit.changed
                 return outcome
         except TimeoutError:
             return "cancelled"
@@ -365,14 +431,14 @@ class FunctionCalls:
         agent: Agent,
         result: Result,
         outcome: Outcome | NotRun,
-        said: StoredText,
+        output: StoredText,
         spool: Spool,
         limit: float,
         key: str,
     ) -> None:
         """Record the outcome of a call.
 
-        `result`: what the call left in the files, and how long it took with all waits; `said`: the text of a completed
+        `result`: what the call left in the files, and how long it took with all waits; `output`: the text of a completed
         call; `limit`: seconds that its module had; `key`: identifies the result if it is cached.
         """
         match outcome:
@@ -380,20 +446,19 @@ class FunctionCalls:
                 media = None if outcome.media == _PLAIN else outcome.media or None
                 if media is not None or outcome.data:
                     result = replace(result, media=media, data=dict(outcome.data) or None)
-                self._record_completed(agent, result, outcome, said, spool, key)
+                self._record_completed(agent, result, outcome, output, spool, key)
             case Raised():
                 facts: dict[str, JSON] = {"type": outcome.type}
                 if outcome.trace:
                     facts["trace"] = outcome.trace[-_LONGEST_TRACE:]
                 raised = replace(result, status="error", data=facts)
-                record_result(
-                    self._live, agent, raised, error_text(outcome, shipped=self._is_shipped(result))
-                )
+                text = error_text(outcome, shipped=self._is_shipped(result))
+                record_result(self._live, agent, raised, text)
             case TimedOut():
                 late = replace(result, status="error", data={"type": "TimeoutError"})
                 text = f"{outcome.output}\nIt was stopped after {limit:g} s, its time limit."
                 record_result(self._live, agent, late, text.lstrip("\n"))
-            case status:  # it may have written before that
+            case status:  # it may have printed something before that
                 printed = self._live.printed.get(result.call)
                 text = printed.text() if printed is not None else ""
                 record_result(self._live, agent, replace(result, status=status), text)
@@ -404,8 +469,9 @@ class FunctionCalls:
         return loaded is not None and loaded.origin == "shipped"
 
     def _record_completed(
-        self, agent: Agent, result: Result, outcome: Completed, said: StoredText, spool: Spool, key: str
+        self, agent: Agent, result: Result, outcome: Completed, output: StoredText, spool: Spool, key: str
     ) -> None:
+        """Record what a call returned. Of the files that it sent, one may be its value, and one is for the cache."""
         artifacts: list[Artifact] = []
         for artifact in outcome.artifacts:
             kept = spool.kept[artifact.id]
@@ -419,11 +485,12 @@ class FunctionCalls:
                 artifacts.append(
                     Artifact(name=artifact.name, media=artifact.media, sha256=kept.sha256, size=kept.size)
                 )
+
         if artifacts:
             result = replace(result, artifacts=tuple(artifacts))
         if outcome.state is not None:
             result = replace(result, state=module_state(outcome.state))
-        record_result(self._live, agent, result, said)
+        record_result(self._live, agent, result, output)
 
 
 def _timeout(bound: Bound, default: float) -> float:

@@ -35,36 +35,39 @@ _WAITS: Final = frozenset({"CALL", "PLAN"})
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One span. `begin`, `end`: seconds since the first record; `end` is None while it goes on.
-
-    `n`: the record that reports it; `label`: a function, a model, or the agent waited for.
-    """
+    """One span."""
 
     agent: str
     kind: SpanKind
     begin: float
+    """Seconds since the first record."""
     end: float | None
+    """Seconds since the first record; None while it goes on."""
     n: int
+    """The record that reports it."""
     label: str
+    """A function, a model, or the agent waited for."""
     critical: bool = False
+    """Whether an answer waited for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """All spans, in the order in which they ended; unfinished ones come last. `agents`: in order of creation.
-
-    `started`: the time of the first record; `seconds`: from the first to the last record.
-    """
+    """What the agents of a session did when."""
 
     started: str
+    """The time of the first record."""
     seconds: float
+    """From the first to the last record."""
     agents: tuple[str, ...]
+    """In order of creation."""
     spans: tuple[Stretch, ...]
+    """All, in the order in which they ended; unfinished ones come last."""
 
     @property
     def critical(self) -> float:
         """Seconds of work on the critical path."""
-        return sum((one.end or self.seconds) - one.begin for one in self.spans if one.critical)
+        return sum((span.end or self.seconds) - span.begin for span in self.spans if span.critical)
 
 
 def waterfall(records: Iterable[Record]) -> Waterfall:
@@ -174,29 +177,33 @@ class _Read:
             self.waits[path, to] = _Wait(self.now, n, to)
 
     def _replied(self, record: Record, reply: Reply) -> None:
+        """Take in an agent's reply. One to the user is an answer; another one ends the wait of its caller."""
         path = record.agent
         if reply.generation is not None:
             begin = self.now - reply.generation.ms / 1000
             self._ended(path, "model", begin, record.n, reply.generation.model)
+
         if reply.to == "user":
             if self.said is not None:
                 self.answers.append((self.said, self.now))
             self.said = None
             return
-        told = path, _Reply(self.called.get(path, 0.0), self.now)
-        self.replies[record.n] = told
+
+        child_reply = (path, _Reply(self.called.get(path, 0.0), self.now))
+        self.replies[record.n] = child_reply
         wait = self.waits.pop((reply.to, path), None)
         if wait is not None:
-            self.followed[len(self.spans)] = told
+            self.followed[len(self.spans)] = child_reply
             self._ended(reply.to, "wait", wait.begin, wait.n, path)
             self.last[reply.to] = self.now
 
     def _selected(self, path: str, took: Sequence[int], n: int, function: str) -> None:
         """End a WAIT: it waited for the last of the replies that it takes."""
-        told = [self.replies[one] for one in took if one in self.replies]
-        if told:
-            self.followed[len(self.spans)] = max(told, key=lambda one: one[1].at)
-        label = ", ".join(child for child, _ in told) or function
+        replies = [self.replies[reply] for reply in took if reply in self.replies]
+        if replies:
+            self.followed[len(self.spans)] = max(replies, key=lambda child_reply: child_reply[1].at)
+
+        label = ", ".join(child for child, _ in replies) or function
         self._ended(path, "wait", self.last.get(path, self.now), n, label)
 
     def _paused(self, path: str, begun: float, n: int) -> None:
@@ -204,8 +211,9 @@ class _Read:
             self._ended(agent, "paused", begun, n, "")
 
     def _below(self, path: str) -> Iterator[str]:
+        """An agent, and all below it."""
         prefix = path.rstrip("/") + "/"
-        yield from (one for one in self.agents if one == path or one.startswith(prefix))
+        yield from (agent for agent in self.agents if agent == path or agent.startswith(prefix))
 
     def told(self) -> Waterfall:
         """The complete waterfall, with the critical paths of the root's answers and of its current work."""
@@ -213,8 +221,10 @@ class _Read:
         critical = _Critical(spans, self.followed)
         for begin, end in self.answers:
             critical.walk("/", end, begin)
+
         marked = tuple(
-            replace(one, critical=True) if place in critical.found else one for place, one in enumerate(spans)
+            replace(span, critical=True) if place in critical.places else span
+            for place, span in enumerate(spans)
         )
         return Waterfall(self.started, self.now, tuple(self.agents), marked)
 
@@ -231,49 +241,57 @@ class _Read:
 
 
 class _Critical:
-    """Finds critical paths. `found`: positions among the spans."""
+    """Finds critical paths."""
 
     def __init__(self, spans: Sequence[Stretch], followed: dict[int, tuple[str, _Reply]]) -> None:
-        self.found: set[int] = set()
+        self.places: set[int] = set()
+        """Positions among the spans."""
         self._followed = followed
         self._spans = spans
         self._of: defaultdict[str, list[int]] = defaultdict(list)
-        for place, one in enumerate(spans):
-            if one.end is not None and one.end > one.begin and one.kind != "paused":
-                self._of[one.agent].append(place)
+        """By agent: the positions of its spans that have ended, in that order."""
+        for place, span in enumerate(spans):
+            if span.end is not None and span.end > span.begin and span.kind != "paused":
+                self._of[span.agent].append(place)
 
     def walk(self, agent: str, end: float, begin: float) -> None:
         """Find what an agent's reply at `end` waited for, back to `begin`."""
-        left = [(agent, end, begin)]
-        while left:
-            agent, end, begin = left.pop()
+        unread = [(agent, end, begin)]
+        while unread:
+            agent, end, begin = unread.pop()
             while (place := self._before(agent, end, begin)) is not None:
-                span = self._spans[place]
-                end = span.begin
-                told = self._followed.get(place)
-                if told is None:
-                    self.found.add(place)
-                else:
-                    child, reply = told
-                    left.append((child, reply.at, reply.called))
-                    end = min(end, reply.called)
+                end = self._spans[place].begin
+
+                child_reply = self._followed.get(place)
+                if child_reply is None:
+                    self.places.add(place)
+                    continue
+
+                # The agent waited for a child: the path goes through the child, and on from before it was called.
+                child, reply = child_reply
+                unread.append((child, reply.at, reply.called))
+                end = min(end, reply.called)
 
     def _before(self, agent: str, end: float, begin: float) -> int | None:
         """The agent's span that ended last before `end`, the longest of several; None if nothing happened since
         `begin`."""
-        own = self._of[agent]
-        best: int | None = None
-        for at in range(_last(own, self._spans, end + _SLACK), -1, -1):
-            place = own[at]
-            span, found = self._spans[place], None if best is None else self._spans[best]
-            if found is not None and (span.end or 0.0) < (found.end or 0.0) - _SLACK:
+        places = self._of[agent]
+        best_place: int | None = None
+        best: Stretch | None = None
+        for index in range(_last(places, self._spans, end + _SLACK), -1, -1):
+            span = self._spans[places[index]]
+            span_end = span.end or 0.0
+
+            # The spans are in the order of their ends, so none before this one can be better.
+            ended_earlier = best is not None and span_end < (best.end or 0.0) - _SLACK
+            if ended_earlier or span_end < begin:
                 break
-            if (span.end or 0.0) < begin:
-                break
+
             fits = begin - _SLACK <= span.begin < end
-            if fits and (found is None or span.begin < found.begin):
-                best = place
-        return best
+            if fits and (best is None or span.begin < best.begin):
+                best_place = places[index]
+                best = span
+        return best_place
 
 
 def _last(places: Sequence[int], spans: Sequence[Stretch], until: float) -> int:
