@@ -139,40 +139,56 @@ class Session:
         self._services = services
         self._files = files.workspace
         self._uploading = asyncio.Lock()
-        self._scheduler = scheduler = Scheduler(live)
-        self._modules = services.open_modules(services.host, live.tree.session, files.folder)
-        self._modules.on_change(live.changed)
-        live.on_applied.append(partial(services.experience.learn, live.tree))
-        live.on_stopped.append(self._superseded)
-        self._log = SessionLog(live.tree.session, services.user)
-        live.on_durable.append(self._log.take)
         self._group: asyncio.TaskGroup | None = None
         self._warms = True
         """Whether modules may be started in advance."""
         self._leaving: asyncio.Task[None] | None = None
-        memory = SessionMemory(live, services.memory if live.tree.has_memory else None)
+        self._log = SessionLog(live.tree.session, services.user)
+        live.on_applied.append(partial(services.experience.learn, live.tree))
+        live.on_stopped.append(self._superseded)
+        live.on_durable.append(self._log.take)
+
+        self._scheduler = scheduler = Scheduler(live)
+        self._modules = services.open_modules(services.host, live.tree.session, files.folder)
+        self._modules.on_change(live.changed)
+        self._memory = memory = SessionMemory(live, services.memory if live.tree.has_memory else None)
         self._grounding = grounding = Grounding(files.folder)
-        self._monitor = Monitor(live, services.authorities)
-        waits, seconds = PersonWaits(live), services.authorities.seconds
-        attended = services.authorities.attended
-        self._hosts = HostAccess(live, services.data, seconds, waits, attended=attended)
-        self._forms = Forms(scheduler, waits, seconds, attended=attended)
+
+        # What asks a person.
+        authorities = services.authorities
+        waits = PersonWaits(live)
+        self._monitor = Monitor(live, authorities)
+        self._hosts = HostAccess(
+            live, services.data, authorities.seconds, waits, attended=authorities.attended
+        )
+        self._forms = Forms(scheduler, waits, authorities.seconds, attended=authorities.attended)
         self._modules.permit_by(self._hosts.permit)
-        self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
+
+        # What carries out actions.
+        self._loader = ModuleLoader(live, services.host, self._modules, authorities.approvals)
         self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)
         self._layers = layers = ReaderLayers(scheduler, self._modules, files.folder, services.open_layer)
-        offers = SkillOffers(live, services.host, self._loader, self._forms, files.folder)
         functions = FunctionCalls(
-            scheduler, self._modules, self._monitor, self._loader, files, copies, layers, self._forms, waits, offers,
+            scheduler,
+            self._modules,
+            self._monitor,
+            self._loader,
+            files,
+            copies,
+            layers,
+            self._forms,
+            waits,
+            SkillOffers(live, services.host, self._loader, self._forms, files.folder),
             FrontEndTools(live, self._forms),
-        )  # fmt: skip
+        )
         actions = ActionExecutor(
             ChildCalls(live, services.experience, services.templates, memory, grounding),
             MemoryActions(live, scheduler, memory),
             functions,
             PersonSteps(live, self._forms),
         )
-        self._memory = memory
+
+        # What takes the steps of agents and plans.
         self._distilling = Distilling(live, services.models, memory)
         self._planning = PlanRunner(
             scheduler, services.models, actions, copies, self._forms, self._modules.end_background
@@ -325,6 +341,7 @@ class Session:
                 f"The message has {len(content):,} bytes; a message may have {LARGEST_UPLOAD:,}. Hand over what is "
                 "longer in several files."
             )
+
         record = await self.upload(_LONG_NAME, "text/markdown", content)
         assert isinstance(record.content, Upload)
         return excerpt(text, _PREVIEWED, record.content.var)
@@ -401,9 +418,11 @@ class Session:
         if mode not in get_args(InjectMode):
             raise UsageError(f"Unknown inject mode {mode!r}. Use queue, deliver or interrupt.")
         text = _text(text)
-        found = self._step(path, step)
-        if found is not None:
-            return await self._inject_step(*found, text, mode, calls=calls, once=once)
+
+        plan_step = self._step(path, step)
+        if plan_step is not None:
+            return await self._inject_step(*plan_step, text, mode, calls=calls, once=once)
+
         agent = self._find(path)
         if agent.plan is not None and not agent.active:
             raise UsageError(
@@ -488,12 +507,14 @@ class Session:
         """
         self._find(path)
         record = self._live.record(signed(StopCalls(by="user")), path)
+
         for agent in list(self._live.tree.subtree(path)):
             if agent.plan is None:
                 self._scheduler.stop(agent, "calls")
                 continue
-            for pending in agent.calls:
-                self._live.record(signed(Cancel(by="user", node=pending.node)), agent.path)
+            for call in agent.calls:
+                self._live.record(signed(Cancel(by="user", node=call.node)), agent.path)
+
         return await self._live.durable(record)
 
     async def _inject_step(
@@ -514,30 +535,37 @@ class Session:
         `step` of a plan can be paused separately: it does not start, or the agent that it calls is paused, while the
         other steps go on.
         """
-        found = self._step(path, step)
-        if found is None:
-            top: Agent | None = self._find(path)
+        top: Agent | None
+        plan_step = self._step(path, step)
+        if plan_step is None:
+            top = self._find(path)
             record = self._live.record(signed(Pause(by="user")), path)
         else:
-            plan, node = found
+            plan, node = plan_step
             top = called_by(self._live.tree, plan, node)
             record = self._live.record(signed(Pause(by="user", node=node)), plan.path)
-        below = frozenset(one.path for one in self._live.tree.subtree(top.path)) if top is not None else ()
-        for one in below:
-            self._scheduler.stop(self._live.tree.agents[one], "pause")
+
+        below = (
+            frozenset(agent.path for agent in self._live.tree.subtree(top.path)) if top is not None else ()
+        )
+        for paused in below:
+            self._scheduler.stop(self._live.tree.agents[paused], "pause")
         await self._modules.halt(below.__contains__, most=math.inf, idle=False)
+
         return await self._live.durable(record)
 
     async def resume(self, path: str, step: str = "") -> Record:
         """End the pause of an agent, or of one `step` of a plan."""
-        found = self._step(path, step)
-        if found is None:
-            top: Agent | None = self._find(path)
+        top: Agent | None
+        plan_step = self._step(path, step)
+        if plan_step is None:
+            top = self._find(path)
             record = self._live.record(signed(Resume(by="user")), path)
         else:
-            plan, node = found
+            plan, node = plan_step
             record = self._live.record(signed(Resume(by="user", node=node)), plan.path)
             top = called_by(self._live.tree, plan, node)
+
         for agent in self._live.tree.subtree(top.path) if top is not None else ():
             self._scheduler.drive(agent.path)
         return await self._live.durable(record)
@@ -549,13 +577,15 @@ class Session:
 
         One `step` of a plan can be ended separately; the plan decides about the rest.
         """
-        found = self._step(path, step)
-        if found is not None:
-            return await self._cancel_step(*found)
+        plan_step = self._step(path, step)
+        if plan_step is not None:
+            return await self._cancel_step(*plan_step)
+
         agent = self._find(path)
-        below = frozenset(one.path for one in self._live.tree.subtree(path))
+        below = frozenset(child.path for child in self._live.tree.subtree(path))
         record = self._live.record(signed(Cancel(by="user")), path)
         self._scheduler.cancel(path, STOPPED_BY_USER)
+
         self._scheduler.drive(path)
         self._scheduler.drive(agent.caller)
         if agent.plan is not None:
@@ -569,22 +599,24 @@ class Session:
             UsageError: there is no such step, or it has ended.
         """
         agents = self._live.tree.agents
-        if not step:
-            if path in agents:
-                return None
+        plan: Agent | None
+        if step:
+            plan = self._find(path)
+        elif path in agents:
+            return None
+        else:
             above, _, step = path.rpartition("/")
             plan = agents.get(above)
             if plan is None or plan.plan is None or step not in plan.plan.state.nodes:
                 return None
-        else:
-            plan = self._find(path)
+
         if plan.plan is None:
             raise UsageError(f"{path} is not a plan, so it has no step {step!r}.")
-        record = plan.plan.state.nodes.get(step)
-        if record is None:
+        node = plan.plan.state.nodes.get(step)
+        if node is None:
             raise UsageError(f"The plan {plan.path} has no step {step!r}.")
-        if plan.plan.running is None or not plan.active or record.ended is not None:
-            raise UsageError(f"The step {step!r} of {plan.path} has ended; it is {record.state}.")
+        if plan.plan.running is None or not plan.active or node.ended is not None:
+            raise UsageError(f"The step {step!r} of {plan.path} has ended; it is {node.state}.")
         return plan, step
 
     async def _cancel_step(self, plan: Agent, step: str) -> Record:
@@ -646,6 +678,7 @@ class Session:
         plan, run = self._plan(path)
         if not plan.active or run.running is None:
             raise UsageError(f"The plan {path} has ended, so its steps can't be changed.")
+
         try:
             run.running.edited(read_plan(text, id=plan.name))
         except PlanError as error:
@@ -658,16 +691,20 @@ class Session:
         Raises:
             UsageError: there is no such step, or it can't be run again; the message says why.
         """
-        live, (plan, run) = self._live, self._plan(path)
+        live = self._live
+        plan, run = self._plan(path)
         if run.running is None or step not in run.state.nodes:
             raise UsageError(f"The plan {path} has no step {step!r} that can be tried again.")
         try:
             run.running.again(step)
         except PlanError as error:
             raise UsageError(f"The step was not tried again: {error}") from error
+
+        # A plan that has ended returned what was left of its tokens.
         tokens = 0
         if not plan.active:
             tokens = budget.share(live.tree, budget.lender_for(live.tree, plan), plan, waits=False)
+
         self._renew_models()
         record = live.record(signed(RetryStep(by="user", node=step, budget=tokens)), path)
         self._scheduler.drive(path)
@@ -765,12 +802,14 @@ class Session:
         Raises:
             UsageError: neither is given, or the session has no limit on its cost.
         """
-        if tokens < 0 or money < 0 or not tokens + money:
+        raises_nothing = not tokens and not money
+        if tokens < 0 or money < 0 or raises_nothing:
             raise UsageError(
                 "The budget can only be raised: give the number of tokens to add, such as 1000000."
             )
         if money and self._live.tree.bounds.money is None:
             raise UsageError("This session has no money budget to raise.")
+
         self._find("/")
         record = self._live.record(signed(RaiseBudget(by="user", tokens=tokens, money=money)), "/")
         self._scheduler.drive("/")
@@ -794,14 +833,21 @@ class Session:
         Raises:
             UsageError, ModelError: as `compress`.
         """
-        own = [one for one in self._live.records if one.agent == "/"]
-        wrote = [one for one in own if getattr(one.content, "generation", None) or one.kind == "compress"]
-        fresh = wrote[-1] if wrote and wrote[-1].kind == "compress" else None
-        if fresh is None and self._turns.is_short(self._find("/")):
-            return "\n\n".join(["From an earlier session.", *_said(own)])
-        newest = fresh or await self.compress()
+        own = [record for record in self._live.records if record.agent == "/"]
+        written = [
+            record
+            for record in own
+            if getattr(record.content, "generation", None) or record.kind == "compress"
+        ]
+        # A summary that was the last thing the root wrote holds everything.
+        newest = written[-1] if written and written[-1].kind == "compress" else None
+        if newest is None:
+            if self._turns.is_short(self._find("/")):
+                return "\n\n".join(["From an earlier session.", *_said(own)])
+            newest = await self.compress()
+
         root = self._find("/")
-        waiting = [one.text for one in root.mail.inbox if one.kind == "say"]
+        waiting = [message.text for message in root.mail.inbox if message.kind == "say"]
         return "\n\n".join([newest.body or root.context.cut_note, *waiting])
 
     async def clear(
@@ -1081,22 +1127,30 @@ class Session:
         return reply
 
     async def _reply_unless_held(self, path: str, since: int) -> Record | None:
-        live, found, looked = self._live, None, since
+        """Wait for the last reply of an agent after record `since`; None once only a person's answer can bring one."""
+        live = self._live
+        reply: Record | None = None
+        read = since
         while True:
             if live.failure is not None:
                 raise live.failure
-            fresh = live.records[looked:]
-            looked += len(fresh)
-            found = next(
-                (one for one in reversed(fresh) if isinstance(one.content, Reply) and one.agent == path),
-                found,
+
+            fresh = live.records[read:]
+            read += len(fresh)
+            replies = (
+                record
+                for record in reversed(fresh)
+                if isinstance(record.content, Reply) and record.agent == path
             )
+            reply = next(replies, reply)
+
             # The tree is ahead of the disk: it may rest after a later reply than the one found.
-            if found is not None and not live.tree.agents[path].active and looked >= live.tree.records:
-                return found
+            is_up_to_date = read >= live.tree.records
+            if reply is not None and not live.tree.agents[path].active and is_up_to_date:
+                return reply
             if live.closed:
                 raise JournalUnwritable("The session was closed before its root had answered.")
-            if looked >= live.tree.records and only_held(live.tree):
+            if is_up_to_date and only_held(live.tree):
                 return None
             await live.grew.wait()
 
@@ -1108,10 +1162,13 @@ class Session:
         self._group = group
         self._warms = warm
         self._log.opened()
+
         self._memory.follow()
         self._modules.supervise(group)
+        # Whatever asked the questions that are still open is gone.
         self._hosts.leave()
         self._forms.leave()
+
         self._distilling.start(group)
         self._scheduler.start(self._steps, group, self._load_modules)
         self._scheduler.drop_forked()
@@ -1169,11 +1226,13 @@ class Session:
             await self._stop_all()
         else:
             await asyncio.wait([self._leaving])
+
         await self.effects.close()
         with contextlib.suppress(JournalUnwritable):
             self._hosts.leave()
             self._forms.leave()
             self._live.end()
+
         await self._live.journal.close()
         self._live.close()
         self._log.closed()
@@ -1219,18 +1278,18 @@ def _anybody(agent: str) -> bool:
 
 def _said(own: Iterable[Record]) -> Iterable[str]:
     """What the user said to the root, in its latest wording, and what the root answered; long texts are shortened."""
-    told: dict[int, str] = {}
-    for one in own:
-        match one.content:
-            case Say() | Reply():
-                told[one.n] = (
-                    f"{'I said' if one.kind == 'say' else 'You answered'}: {excerpt(one.body, _RETOLD)}"
-                )
-            case Reword(of=n) if n in told:
-                told[n] = f"I said: {excerpt(one.body, _RETOLD)}"
+    lines: dict[int, str] = {}
+    for record in own:
+        match record.content:
+            case Say():
+                lines[record.n] = f"I said: {excerpt(record.body, _RETOLD)}"
+            case Reply():
+                lines[record.n] = f"You answered: {excerpt(record.body, _RETOLD)}"
+            case Reword(of=n) if n in lines:
+                lines[n] = f"I said: {excerpt(record.body, _RETOLD)}"
             case Withdraw(of=n):
-                told.pop(n, None)
-    return told.values()
+                lines.pop(n, None)
+    return lines.values()
 
 
 def _text(text: str) -> str:

@@ -141,12 +141,16 @@ def _take_journal(file: Path, target: Path, at: int | None) -> list[Record]:
             )
         os.fchmod(writing.fileno(), 0o600)
         transfer(reading.fileno(), writing.fileno(), size)
-    reader, records = Reader(target), list[Record]()
+
+    # The copy is read, and not the original, which may be written to meanwhile.
+    reader = Reader(target)
+    records: list[Record] = []
     with collector_paused():
         for record in reader.read():
             records.append(record)
             if record.n == at:
                 break
+
     if not records or (at is not None and records[-1].n != at):
         have = f"it has 1 to {len(records)}" if records else "it holds none"
         raise UsageError(f"There is no record {at or 1} to adopt {file} at; {have}.")
@@ -164,18 +168,21 @@ def _write(
     left_out: Mapping[str, int],
 ) -> str:
     """Append the `adopt` record, if the tree accepts it. Returns the id of the session that it was copied from."""
-    file, last = place / FILE, records[-1]
+    file = place / FILE
+    last = records[-1]
     with collector_paused():
         tree = read_tree(
             records, partial(read_blob, place), strict=False, is_there=partial(holds_blob, place)
         )
+    source = tree.session  # the `adopt` record gives the tree another id
     with file.open("rb") as stream:
-        before = hashlib.file_digest(stream, "sha256").hexdigest()
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+
     content = AdoptContent(
-        from_=tree.session,
+        from_=source,
         after=last.n,
         session=session,
-        sha256=before,
+        sha256=sha256,
         by="user",
         workspace="current" if (place / "workspace").is_dir() else "none",
         format=FORMAT,
@@ -187,9 +194,9 @@ def _write(
         lost=tuple(sorted(tree.blobs.recorded)),
     )
     record = Record(last.n + 1, timestamp(now), "/", tree.root.step + 1, content, prev=last.digest)
-    source = tree.session
     data, _ = encode(record, sealer)
-    take_in(tree, record)
+    take_in(tree, record)  # raises if the tree doesn't accept it
+
     with file.open("ab") as stream:
         stream.write(data)
         stream.flush()
@@ -225,10 +232,12 @@ def take_blobs(records: Iterable[Record], source: Path, target: Path) -> int:
 
 
 def _take_blob(source: Path, target: Path, room: CopyBudget) -> bool:
+    """Copy a blob, whose name is its digest. Returns False if it is missing, too large, or not what its name says."""
     try:
         reading = open_regular(source)
     except OSError:
         return False
+
     with reading:
         size = os.fstat(reading.fileno()).st_size
         if not room.take(size):
@@ -237,11 +246,13 @@ def _take_blob(source: Path, target: Path, room: CopyBudget) -> bool:
             transfer(reading.fileno(), writing.fileno(), size)
             writing.flush()
             os.fsync(writing.fileno())
+
+    # The copy is checked: what was there a moment ago may be another file by now.
     with target.open("rb") as stream:
-        right = hashlib.file_digest(stream, "sha256").hexdigest() == target.name
-    if not right:
+        is_right = hashlib.file_digest(stream, "sha256").hexdigest() == target.name
+    if not is_right:
         target.unlink()
-    return right
+    return is_right
 
 
 def take_versions(versions: Versions | None, source: Path, target: Path) -> int:

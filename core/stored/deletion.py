@@ -99,33 +99,48 @@ class Deletion:
         """
         old = await asyncio.to_thread(self._too_old, running)
         deleted = await self.delete(old) if old else DeletionOutcome((), {})
+
         trash = await asyncio.to_thread(self._store.trash.all)
         limit = self._clock.now() - timedelta(days=self._retention.trash_days)
-        over = [one.id for one in trash if datetime.fromisoformat(one.at) <= limit]
-        left = [one.id for one in trash if not one.forgotten and one.id not in over]
-        note = deleted.note or (await self._forget(left) if left else "")
+        expired = [entry.id for entry in trash if datetime.fromisoformat(entry.at) <= limit]
+
+        # Memory may still hold what came of a session whose deletion was cut off.
+        unforgotten = [entry.id for entry in trash if not entry.forgotten and entry.id not in expired]
+        note = deleted.note
+        if not note:
+            note = await self._forget(unforgotten)
+
         try:
-            over += [one for one in await asyncio.to_thread(self._store.left_over) if one not in over]
+            left_over = await asyncio.to_thread(self._store.left_over)
+            expired += [session for session in left_over if session not in expired]
         except IactError as error:
             _LOG.warning("What other hosts have deleted for good can't be known now: %s", error)
+
+        if expired:
+            await self._purge_for_good(expired)
+        return DeletionOutcome(deleted.sessions, deleted.refused, note)
+
+    async def _purge_for_good(self, sessions: Sequence[str]) -> None:
+        """Purge sessions that have been in the trash long enough; those that can't be are tried again next time."""
         with contextlib.suppress(MemoryUnavailable):
-            purged = await self.purge(over) if over else DeletionOutcome((), {})
+            purged = await self.purge(sessions)
             for session, why in purged.refused.items():
                 _LOG.warning(
                     "The deleted session %s is still there: %s", session, why, extra={"session": session}
                 )
-        return DeletionOutcome(deleted.sessions, deleted.refused, note)
 
     async def _forget(self, sessions: Sequence[str]) -> str:
         """Let memory forget sessions that are in the trash. Returns why that is still to be done, or empty."""
         if not sessions:
             return ""
+
         try:
             async with self._open_memory() as memory:
                 if memory is not None:
                     await memory.drop_sessions(sessions, for_good=False)
         except MemoryUnavailable as error:
             return f"Memory still holds what came of it, and forgets that later: {error}"
+
         for session in sessions:
             with contextlib.suppress(IactError):  # restored meanwhile
                 await asyncio.to_thread(self._store.trash.forgotten, session)
@@ -135,43 +150,52 @@ class Deletion:
         return [statement for session in sessions for statement in self._store.statements(session)]
 
     async def _each(self, sessions: Sequence[str], act: Callable[[str], object]) -> DeletionOutcome:
-        done, refused = [], {}
+        """Do something with each of these sessions, in a thread; those that refuse it are named with the reason."""
+        acted_on: list[str] = []
+        refused: dict[str, str] = {}
         for session in dict.fromkeys(sessions):
             try:
                 await asyncio.to_thread(act, session)
             except IactError as error:
                 refused[session] = str(error)
             else:
-                done.append(session)
-        return DeletionOutcome(tuple(done), refused)
+                acted_on.append(session)
+        return DeletionOutcome(tuple(acted_on), refused)
 
     # --- retention --------------------------------------------------------------------------------
 
     def _too_old(self, running: Collection[str]) -> list[str]:
         """The sessions to be deleted because of their age, or because all sessions together take too much space."""
-        keep = self._retention
-        if not keep.days and not keep.bytes:
+        retention = self._retention
+        if not retention.days and not retention.bytes:
             return []
+
         known = self._store.sessions()
         # What can't be read now is not known to be old.
-        mine = [one for one in known if one.readable and not one.pinned and one.id not in running]
-        limit = self._clock.now() - timedelta(days=keep.days)
-        old = [one for one in mine if keep.days and datetime.fromisoformat(one.changed) <= limit]
-        if keep.bytes:
-            old += self._too_many(known, [one for one in mine if one not in old], old)
-        return [one.id for one in old]
+        candidates = [info for info in known if info.readable and not info.pinned and info.id not in running]
+
+        old: list[SessionInfo] = []
+        if retention.days:
+            limit = self._clock.now() - timedelta(days=retention.days)
+            old = [info for info in candidates if datetime.fromisoformat(info.changed) <= limit]
+        if retention.bytes:
+            old += self._too_many(known, [info for info in candidates if info not in old], old)
+        return [info.id for info in old]
 
     def _too_many(
         self, known: Sequence[SessionInfo], candidates: Sequence[SessionInfo], old: Sequence[SessionInfo]
     ) -> list[SessionInfo]:
-        sizes = {one.id: room_of(self._store.folder / one.id) for one in known}
-        total = sum(sizes.values()) - sum(sizes[one.id] for one in old)
-        gone = []
-        for one in sorted(candidates, key=lambda one: one.changed):
+        """The candidates without which all sessions fit into the space for them, least recently changed first. `old`: they
+        are deleted anyway."""
+        sizes = {info.id: room_of(self._store.folder / info.id) for info in known}
+        total = sum(sizes.values()) - sum(sizes[info.id] for info in old)
+
+        gone: list[SessionInfo] = []
+        for info in sorted(candidates, key=lambda info: info.changed):
             if total <= self._retention.bytes:
                 break
-            total -= sizes[one.id]
-            gone.append(one)
+            total -= sizes[info.id]
+            gone.append(info)
         return gone
 
 

@@ -123,13 +123,14 @@ class Index:
         """Keep what was just found, and remove sessions that no longer exist."""
 
         def write(database: sqlite3.Connection) -> None:
-            database.executemany("DELETE FROM listed WHERE id = ?", [(one,) for one in gone])
+            database.executemany("DELETE FROM listed WHERE id = ?", [(session,) for session in gone])
             marks = ", ".join("?" for _ in range(_STAMP + len(fields(SessionInfo))))
-            rows = [_row(*one) for one in found.values()]
+            rows = [_row(*stamped) for stamped in found.values()]
             database.executemany(f"INSERT OR REPLACE INTO listed VALUES ({marks})", rows)
 
         with self._lock:
-            self._listed = {**{key: one for key, one in self.read().items() if key not in gone}, **found}
+            kept = {session: stamped for session, stamped in self.read().items() if session not in gone}
+            self._listed = {**kept, **found}
             self._ask(write, None)
 
     # --- text -----------------------------------------------------------------------------------
@@ -145,20 +146,25 @@ class Index:
             nothing: dict[str, tuple[int, int]] = {}
             known = self._ask(_read_texts, nothing)
             there = {name: stamp for name, stamp in stamps(sessions) if stamp.size >= 0}
-            gone = [one for one in known if one not in there]
+            gone = [session for session in known if session not in there]
             if gone:
                 self.forget(gone)
+
             behind = sorted(
                 name
                 for name, stamp in there.items()
                 if known.get(name, (0, 0))[:2] != (stamp.file, stamp.size)
             )
             end = time.monotonic() + most if most else None
+            together = _TOGETHER if end is None else 8
             done = 0
-            while done < len(behind) and (not done or end is None or time.monotonic() < end):
-                part = behind[done : done + (_TOGETHER if end is None else 8)]
+            while done < len(behind):
+                if done and end is not None and time.monotonic() >= end:
+                    break
+
+                part = behind[done : done + together]
                 self._ask(partial(_take_in, sessions=sessions, names=part, there=there), None)
-                if not self._ready:
+                if not self._ready:  # the file can't be used now, so nothing was taken in
                     break
                 done += len(part)
             return len(behind) - done
@@ -194,8 +200,8 @@ class Index:
         self, act: Callable[[sqlite3.Connection], _Result], otherwise: _Result, *, alone: bool = False
     ) -> _Result:
         """Run `act` and return its result. A damaged file is made again once; without a usable file return
-        `otherwise`."""
-        for again in (True, False):
+        `otherwise`. `alone`: it is not part of a transaction."""
+        for is_first in (True, False):
             try:
                 with self._opened() as database:
                     if alone:
@@ -208,7 +214,7 @@ class Index:
             except sqlite3.DatabaseError as error:
                 _LOG.warning("The index %s is damaged and made again: %s", self._file, error)
                 self._remove()
-                if not again:
+                if not is_first:
                     return otherwise
         return otherwise
 
@@ -224,17 +230,21 @@ class Index:
             yield database
 
     def _prepare(self, database: sqlite3.Connection) -> None:
+        """Make the tables, if there are none of this version and for this key."""
         self._file.chmod(0o600)
         database.execute("PRAGMA journal_mode = WAL")
         database.executescript(_SCHEMA)
-        said = dict(database.execute("SELECT name, value FROM meta"))
+
+        found = dict(database.execute("SELECT name, value FROM meta"))
         wanted = {"version": _VERSION, "key": self._key}
-        if said != wanted:
-            for table in _TABLES:
-                database.execute(f"DROP TABLE {table}")
-            database.executescript(_SCHEMA)
-            database.executemany("INSERT INTO meta VALUES (?, ?)", wanted.items())
-            database.commit()
+        if found == wanted:
+            return
+
+        for table in _TABLES:
+            database.execute(f"DROP TABLE {table}")
+        database.executescript(_SCHEMA)
+        database.executemany("INSERT INTO meta VALUES (?, ?)", wanted.items())
+        database.commit()
 
     def _remove(self) -> None:
         self._ready = False
@@ -291,34 +301,51 @@ def _read_texts(database: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 def _take_in(
     database: sqlite3.Connection, sessions: Path, names: Sequence[str], there: Mapping[str, FileStamp]
 ) -> None:
+    """Index what is new in the journals of these sessions. `there`: the stamps of their journals."""
     for name in names:
         stamp = there[name]
-        row = database.execute(
-            "SELECT key, file, offset, last, digest FROM texts WHERE id = ?", (name,)
-        ).fetchone()
-        if row is not None and (row[1] != stamp.file or row[2] > stamp.size):
-            _forget(database, name)
-            row = None
-        if row is None:
-            inserted = "INSERT INTO texts (id, file, size, offset, last, digest) VALUES (?, ?, 0, 0, 0, ?)"
-            row = (
-                database.execute(inserted, (name, stamp.file, GENESIS)).lastrowid,
-                stamp.file,
-                0,
-                0,
-                GENESIS,
-            )
-        reader = Reader(sessions / name / JOURNAL)
-        reader.offset, reader.last, reader.digest = row[2:]
+        key, reader = _place(database, sessions, name, stamp)
+
         for record, text in _texts(reader):
-            passage = (row[0], record.n, record.agent, record.kind)
-            made = database.execute(
+            passage = (key, record.n, record.agent, record.kind)
+            inserted = database.execute(
                 "INSERT INTO passages (session, n, agent, kind) VALUES (?, ?, ?, ?)", passage
             )
-            database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (made.lastrowid, _spread(text)))
+            database.execute(
+                "INSERT INTO words (rowid, text) VALUES (?, ?)", (inserted.lastrowid, _spread(text))
+            )
+
         # A damaged part is not read again until the journal changes.
-        taken = (stamp.size, reader.offset, reader.last, reader.digest, row[0])
-        database.execute("UPDATE texts SET size = ?, offset = ?, last = ?, digest = ? WHERE key = ?", taken)
+        state = (stamp.size, reader.offset, reader.last, reader.digest, key)
+        database.execute("UPDATE texts SET size = ?, offset = ?, last = ?, digest = ? WHERE key = ?", state)
+
+
+def _place(
+    database: sqlite3.Connection, sessions: Path, name: str, stamp: FileStamp
+) -> tuple[int | None, Reader]:
+    """The key of a session, and a reader of its journal that begins after what is indexed."""
+    reader = Reader(sessions / name / JOURNAL)
+    row = database.execute(
+        "SELECT key, file, offset, last, digest FROM texts WHERE id = ?", (name,)
+    ).fetchone()
+    if row is not None:
+        key, file, offset, last, digest = row
+        if file == stamp.file and offset <= stamp.size:
+            reader.offset = offset
+            reader.last = last
+            reader.digest = digest
+            return key, reader
+        # Another file has this name, or this one was cut off: all of it is read again.
+        _forget(database, name)
+
+    inserted = database.execute(
+        "INSERT INTO texts (id, file, size, offset, last, digest) VALUES (?, ?, 0, 0, 0, ?)",
+        (name, stamp.file, GENESIS),
+    )
+    reader.offset = 0
+    reader.last = 0
+    reader.digest = GENESIS
+    return inserted.lastrowid, reader
 
 
 def _texts(reader: Reader) -> Iterator[tuple[Record, str]]:
@@ -329,11 +356,11 @@ def _texts(reader: Reader) -> Iterator[tuple[Record, str]]:
             text = _text(record, reader.file.parent)
             if isinstance(record.content, Turn):
                 written[record.agent] = record.body
-            elif (
-                isinstance(record.content, Reply)
-                and written.get(record.agent, "").strip() == record.body.strip()
-            ):
-                continue  # the same words, said a moment ago
+            elif isinstance(record.content, Reply):
+                last_turn = written.get(record.agent, "")
+                if last_turn.strip() == record.body.strip():
+                    continue  # the same words, said a moment ago
+
             if text.strip():
                 yield record, text[:_LONGEST]
     except (JournalError, OSError) as error:
@@ -341,8 +368,10 @@ def _texts(reader: Reader) -> Iterator[tuple[Record, str]]:
 
 
 def _text(record: Record, directory: Path) -> str:
+    """What can be searched of a record: its body, the name of a file, or the beginning of a long result."""
     if record.kind in _SILENT:
         return ""
+
     content = record.content
     if isinstance(content, Upload):
         return f"{content.file}\n{record.body}"
@@ -374,6 +403,7 @@ def _shrink(database: sqlite3.Connection) -> None:
 
 def _search(database: sqlite3.Connection, match: str, limit: int) -> Iterator[SearchHit]:
     """The newest match of each session."""
+    # Passages are read from the newest on, so many at a time, until there are enough sessions.
     counts: dict[int, int] = {}
     newest: dict[int, int] = {}
     below = 1 << 62
@@ -386,9 +416,11 @@ def _search(database: sqlite3.Connection, match: str, limit: int) -> Iterator[Se
             (session,) = database.execute("SELECT session FROM passages WHERE key = ?", (key,)).fetchone()
             counts[session] = counts.get(session, 0) + 1
             newest.setdefault(session, key)
+
         if len(rows) < _ROUND or len(newest) > limit:
             break
         below = rows[-1][0]
+
     for session, key in [*newest.items()][:limit]:
         (name,) = database.execute("SELECT id FROM texts WHERE key = ?", (session,)).fetchone()
         n, agent, kind = database.execute(
@@ -398,8 +430,8 @@ def _search(database: sqlite3.Connection, match: str, limit: int) -> Iterator[Se
             "SELECT snippet(words, 0, char(2), char(3), '…', 16) FROM words WHERE words MATCH ? AND rowid = ?",
             (match, key),
         ).fetchone()
-        before, found, after = _parts(line)
-        yield SearchHit(name, n, agent, kind, before, found, after, counts[session])
+        before, matched, after = _parts(line)
+        yield SearchHit(name, n, agent, kind, before, matched, after, counts[session])
 
 
 def _parts(line: str) -> tuple[str, str, str]:

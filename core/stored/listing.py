@@ -129,26 +129,29 @@ def listed(
     `running`: those open here, with their status. `known`: what need not be read again. `elsewhere`: what other hosts
     publish about theirs, which counts if the journal here has no more records than theirs.
     """
-    before, found, fresh = known.read(), list[SessionInfo](), dict[str, tuple[FileStamp, SessionInfo]]()
-    there = set[str]()
+    before = known.read()
+    fresh: dict[str, tuple[FileStamp, SessionInfo]] = {}
+    rows: list[SessionInfo] = []
+    there: set[str] = set()
     for name, stamp in stamps(sessions):
         there.add(name)
-        held = before.get(name)
-        info = held[1] if held is not None and held[0] == stamp else None
-        if info is None:
+        kept_stamp, info = before.get(name, (None, None))
+        if kept_stamp != stamp:
             info = _info(sessions / name / FILE, stamp, sealer)
             # What can't be read is looked at each time: neither a right that is granted nor a newer version of
             # this program, which can read it, changes a stamp.
             if info is not None and info.readable:
                 fresh[name] = (stamp, info)
         if info is not None:
-            found.append(_now(info, running[name]) if name in running else info)
+            rows.append(_now(info, running[name]) if name in running else info)
+
     gone = [name for name in before if name not in there]
     if fresh or gone:
         known.keep(fresh, gone)
+
     if elsewhere:
-        found = _joined(found, running, elsewhere)
-    return sorted(_numbered(found), key=lambda one: one.changed, reverse=True)
+        rows = _joined(rows, running, elsewhere)
+    return sorted(_numbered(rows), key=lambda info: info.changed, reverse=True)
 
 
 def _joined(
@@ -168,6 +171,7 @@ def stamps(sessions: Path) -> Iterator[tuple[str, FileStamp]]:
         entries = os.scandir(sessions)
     except OSError:
         return
+
     with entries:
         for entry in entries:
             try:
@@ -177,6 +181,7 @@ def stamps(sessions: Path) -> Iterator[tuple[str, FileStamp]]:
                     written = entry.stat(follow_symlinks=False).st_mtime_ns
                     yield entry.name, FileStamp(-1, written, 0, 0)
                 continue
+
             try:
                 about = os.stat(f"{entry.path}/{ABOUT}").st_mtime_ns
             except OSError:
@@ -288,19 +293,21 @@ def _last_news(path: Path, size: int) -> str:
     return ""
 
 
-def _numbered(found: Sequence[SessionInfo]) -> list[SessionInfo]:
+def _numbered(rows: Sequence[SessionInfo]) -> list[SessionInfo]:
     """Name the forks that have no name of their own after their source, with a number."""
-    forks = sorted((one for one in found if one.source), key=lambda one: one.id)
+    forks = sorted((info for info in rows if info.source), key=lambda info: info.id)
     if not forks:
-        return list(found)
-    by_id = {one.id: one for one in found}
-    counts, titles = Counter[str](), dict[str, str]()
-    for one in forks:
-        first = _first(one, by_id)
+        return list(rows)
+
+    by_id = {info.id: info for info in rows}
+    counts: Counter[str] = Counter()
+    titles: dict[str, str] = {}
+    for info in forks:
+        first = _first(info, by_id)
         counts[first.id] += 1
-        if not one.named:
-            titles[one.id] = f"{first.title} (fork {counts[first.id]})"
-    return [replace(one, title=titles[one.id]) if one.id in titles else one for one in found]
+        if not info.named:
+            titles[info.id] = f"{first.title} (fork {counts[first.id]})"
+    return [replace(info, title=titles[info.id]) if info.id in titles else info for info in rows]
 
 
 def _first(fork: SessionInfo, by_id: Mapping[str, SessionInfo]) -> SessionInfo:

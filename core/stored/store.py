@@ -183,11 +183,14 @@ class SessionStore:
         """
         if self.others is None:
             return True
+
         row = info_of(self.folder / session_id, session_id, self._reader())
         if status is not None:
             row = replace(row, state=status.state, since=status.since, what=status.what)
-        if not row.created and not gone:
+        could_be_read = bool(row.created)
+        if not could_be_read and not gone:
             return False
+
         try:
             self.others.tell(row, gone=gone)
         except JournalError as error:
@@ -207,19 +210,19 @@ class SessionStore:
             UsageError: there is no such session.
         """
         path = self.folder / session_id
-        if not session_id.strip(".") or path.parent != self.folder or not (path / FILE).is_file():
-            if self.trash.find(session_id) is not None:
-                raise UsageError(
-                    f"The session {session_id} is deleted. Restore it with: iact session restore {session_id}."
-                )
-            if self.others is not None and self.others.has(session_id):
-                raise UsageError(
-                    f"The session {session_id} was never open on this host. Open it here first, or do this where it is open."
-                )
+        is_a_name = bool(session_id.strip(".")) and path.parent == self.folder
+        if is_a_name and (path / FILE).is_file():
+            return path
+
+        if self.trash.find(session_id) is not None:
             raise UsageError(
-                f"There is no session {session_id!r}. List the sessions with: iact session list."
+                f"The session {session_id} is deleted. Restore it with: iact session restore {session_id}."
             )
-        return path
+        if self.others is not None and self.others.has(session_id):
+            raise UsageError(
+                f"The session {session_id} was never open on this host. Open it here first, or do this where it is open."
+            )
+        raise UsageError(f"There is no session {session_id!r}. List the sessions with: iact session list.")
 
     def read(self, source: str | Path, *, at: int | None = None, verify: bool = False) -> Replay:
         """Read a session as it was after record `at` (None: the last), by its id or from a journal anywhere.
@@ -265,16 +268,17 @@ class SessionStore:
         sealer = self._reader()
         for path in sorted(self.folder.glob(f"{only or '*'}/{FILE}")):
             try:
-                read = read_journal(path, sealer)
+                contents = read_journal(path, sealer)
                 blobs = partial(read_blob, path.parent)
-                found = [*statements_in_journal(read.records, blobs, foreign=bool(read.foreign))]
+                statements = [*statements_in_journal(contents.records, blobs, foreign=bool(contents.foreign))]
             except (JournalError, ReplayMismatch, OSError) as error:
                 _LOG.warning("not remembered: %s: %s", path, error)
                 continue
             except Exception:  # one journal that we can't fold must not lose the memory of all others
                 _LOG.exception("not remembered: %s", path)
                 continue
-            yield from found
+
+            yield from statements
 
     def _place(self, source: str | Path) -> Path:
         return source if isinstance(source, Path) else self.path_of(source)
@@ -379,16 +383,19 @@ class SessionStore:
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        found = dict.fromkeys(self._journals.unfinished())
-        for session in list(found):
+        left = dict.fromkeys(self._journals.unfinished())
+        for session in list(left):
             if not self.holds(session):
                 self._purge_elsewhere(session, self.folder / session)
                 self._journals.purged(session)
-                del found[session]
-        for session in self.others.deleted() if self.others is not None else ():
+                del left[session]
+
+        deleted_elsewhere = self.others.deleted() if self.others is not None else ()
+        for session in deleted_elsewhere:
+            # What a host tells is not enough to delete anything: the store of journals must say so, too.
             if (self.folder / session / FILE).is_file() and self._journals.is_deleted(session):
-                found[session] = None
-        return [session for session in found if self._is_in_trash(session)]
+                left[session] = None
+        return [session for session in left if self._is_in_trash(session)]
 
     def _is_in_trash(self, session: str) -> bool:
         """Whether a session that was deleted elsewhere is in the trash now; one that is open here is not moved yet."""
@@ -417,17 +424,18 @@ class SessionStore:
             SessionDeleted: it was deleted for good from a store that several hosts share.
             JournalError: its journal can't be read, or the session can't be stored.
         """
-        made = import_session(
+        imported = import_session(
             self.folder, source, self.sealer(), self._versions, called=called or str(source)
         )
+
         try:
-            self._journals.publish(self.folder / made.session)
+            self._journals.publish(self.folder / imported.session)
         except SessionDeleted:
-            self.trash.put(made.session, self._clock.now())
-            self.trash.purge(made.session)
+            self.trash.put(imported.session, self._clock.now())
+            self.trash.purge(imported.session)
             raise
-        self.tell(made.session)
-        return made
+        self.tell(imported.session)
+        return imported
 
     # --- searching --------------------------------------------------------------------------------
 
@@ -451,15 +459,18 @@ class SessionStore:
         the matches of other hosts.
         """
         words = query.replace('"', " ").casefold().split()
-        found = [self.texts(query, limit), *elsewhere]
-        behind = sum(one.behind for one in found)
-        # A host that ran a session earlier has an older copy of it.
-        hits = {one.session: one for one in sorted((hit for one in found for hit in one.hits), key=_newness)}
-        rows = [
-            (one, hits.get(one.id))
-            for one in self.sessions(running)
-            if one.id in hits or all(word in f"{one.title} {one.id}".casefold() for word in words)
-        ]
+        hosts = [self.texts(query, limit), *elsewhere]
+        behind = sum(host.behind for host in hosts)
+
+        # A host that ran a session earlier has an older copy of it, so the newest hit counts.
+        oldest_first = sorted((hit for host in hosts for hit in host.hits), key=_newness)
+        hits = {hit.session: hit for hit in oldest_first}
+
+        rows: list[tuple[SessionInfo, SearchHit | None]] = []
+        for info in self.sessions(running):
+            title = f"{info.title} {info.id}".casefold()
+            if info.id in hits or all(word in title for word in words):
+                rows.append((info, hits.get(info.id)))
         return SearchResult(tuple(rows[:limit]), behind)
 
     # --- copies ---------------------------------------------------------------------------------
@@ -475,15 +486,23 @@ class SessionStore:
             ForeignSession: this installation did not make it.
             JournalError: the session is damaged before `at`, or the new one can't be stored.
         """
-        place, now = self._place(source), self._clock.now()
-        made = fork(
-            self.folder, place, at,
-            session=new_session(now), now=now, run=run, versions=self._versions, sealer=self.sealer(),
-        )  # fmt: skip
-        self._journals.publish(made.directory)
-        self._note_source(made.directory, place, made.at)
-        self.tell(made.directory.name)
-        return made
+        place = self._place(source)
+        now = self._clock.now()
+        forked = fork(
+            self.folder,
+            place,
+            at,
+            session=new_session(now),
+            now=now,
+            run=run,
+            versions=self._versions,
+            sealer=self.sealer(),
+        )
+
+        self._journals.publish(forked.directory)
+        self._note_source(forked.directory, place, forked.at)
+        self.tell(forked.directory.name)
+        return forked
 
     def _note_source(self, made: Path, place: Path, at: int) -> None:
         """Note the source of a copy, if that is one of these sessions; lists show the copy below it."""
@@ -518,20 +537,23 @@ class SessionStore:
             UsageError: there is no such session.
             JournalError: its journal can't be read.
         """
-        found: list[KeptVersion] = []
+        kept: list[KeptVersion] = []
         for record in versions_of(read_journal(self.path_of(session_id)).records):
+            calls: tuple[int, ...]
             match record.content:
                 case Result(function=what, version=version) as result:
                     calls = tuple(sorted({result.call, *result.beside}))
                 case TakeOver(version=version) as taken:
-                    what, calls = f"the copy of {taken.node}", tuple(sorted({taken.call, *taken.beside}))
+                    what = f"the copy of {taken.node}"
+                    calls = tuple(sorted({taken.call, *taken.beside}))
                 case Restore(OP=what, version=version):
                     calls = ()
                 case _:
                     continue
-            if not found or found[-1].version != version:
-                found.append(KeptVersion(record.n, record.at, record.agent, what, version, calls))
-        return found
+
+            if not kept or kept[-1].version != version:
+                kept.append(KeptVersion(record.n, record.at, record.agent, what, version, calls))
+        return kept
 
     def compare(self, session_id: str, old: str, new: str | None = None) -> str:
         """The difference between two versions of a session's files, as a unified diff; None: the newest.
@@ -567,19 +589,18 @@ class SessionStore:
                 "current files can be shown. Changes by agents are under Review."
             )
             return FileBrowser(directory, overlay or Path(workspace), None, why)
-        versions, why = (
-            self._versions,
-            "Without git, no versions of its files are kept. Install git to keep versions from now on.",
-        )
+
+        own = directory / "workspace"
         if foreign:
-            versions, why = (
-                None,
-                (
-                    "Another installation made the versions of these files, so they are not read. Adopt "
-                    "the session to get its files."
-                ),
+            why = (
+                "Another installation made the versions of these files, so they are not read. Adopt "
+                "the session to get its files."
             )
-        return FileBrowser(directory, directory / "workspace", versions, "" if versions else why)
+            return FileBrowser(directory, own, None, why)
+        if self._versions is None:
+            why = "Without git, no versions of its files are kept. Install git to keep versions from now on."
+            return FileBrowser(directory, own, None, why)
+        return FileBrowser(directory, own, self._versions)
 
     async def restore(self, session_id: str, version: str) -> Record:
         """Restore a session's files to a version, and record it.
