@@ -527,8 +527,16 @@ class Versions(Protocol):
         """
         ...
 
-    def restore(self, workspace: Path, store: Path, version: str) -> None:
-        """Restore `workspace` to `version`. Refuses if something would be lost that no version has."""
+    def restore(self, workspace: Path, store: Path, version: str, *, path: str = "") -> None:
+        """Restore `workspace`, or only what is at `path`, to `version`. Refuses if something would be lost that no
+        version has."""
+        ...
+
+    def with_file(self, workspace: Path, store: Path, path: str, version: str) -> str:
+        """Keep the present state of `workspace`, but with the file at `path` as it is, or is missing, in `version`.
+
+        Returns the id of that version. The workspace stays as it is. Refuses if nothing would change.
+        """
         ...
 
     def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:

@@ -514,7 +514,7 @@ async def _reading(session: Session, message: requests.ShowReading) -> answers.R
 
 
 async def _restore(session: Session, message: requests.Restore) -> answers.Recorded:
-    return {"n": (await session.restore(message.version)).n}
+    return {"n": (await session.restore(message.version, message.path)).n}
 
 
 async def _lockdown(client: Client, message: requests.Lockdown) -> answers.Recorded:

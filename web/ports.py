@@ -287,8 +287,8 @@ class Session(Protocol):
         """Switch memory off or on for this session."""
         ...
 
-    async def restore(self, version: str) -> Record:
-        """Put the files of the workspace back to a version."""
+    async def restore(self, version: str, path: str = "") -> Record:
+        """Put the files of the workspace, or the one at `path`, back to a version."""
         ...
 
     async def upload(self, name: str, media: str, content: bytes) -> Record:

@@ -675,8 +675,10 @@ def _done(content: Control) -> str:
             return f"You resumed step {node}." if node else "You resumed it."
         case Cancel(node=node):
             return f"You stopped step {node}." if node else "You stopped this."
-        case Restore():
+        case Restore(path=""):
             return "You restored an earlier version of the files."
+        case Restore(path=path):
+            return f"You restored an earlier version of {path}."
         case Declassify(variable=variable):
             return (
                 f"You marked ${variable} as trusted."

@@ -264,7 +264,7 @@ class StoredSession:
         """Refused: nothing of it can be vouched for."""
         _refuse()
 
-    async def restore(self, version: str) -> Record:
+    async def restore(self, version: str, path: str = "") -> Record:
         """Refused."""
         _refuse()
 

@@ -274,13 +274,16 @@ class RetryStep(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore(PersonContent):
-    """The workspace's files are restored to an earlier version."""
+    """The workspace's files, or one of them, are restored to an earlier version."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "restore"
 
     by: Outcome[By]
     version: Outcome[str]
+    """The version of all files that results."""
+    path: Annotated[Outcome[str], Since("1.3")] = ""
+    """The only file that was restored; empty: all files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -757,19 +757,24 @@ class Session:
         self._renew_models()
         return await self._begin_plan(text, name, mode, {}, thinks=True, first=plan_first)
 
-    async def restore(self, version: str) -> Record:
+    async def restore(self, version: str, path: str = "") -> Record:
         """Restore the files of a version, given by the beginning of its id or by a record's number.
 
-        Agents are told in their next turn.
+        `path`: restore only this file; if there was none in that version, it is removed. Agents are told in their next
+        turn.
 
         Raises:
             UsageError: there is no such version.
-            WorkspaceError: it can't be restored.
+            WorkspaceError: it can't be restored, or the file is as it was.
         """
-        found = find_version(self._live.records, version)
-        restored = Restore(by="user", version=found)
+        wanted = find_version(self._live.records, version)
+        if path:
+            # The record names the version that results, so that a fork and a takeover find all files in it.
+            wanted = await self._files.with_file(path, wanted)
+
+        restored = Restore(by="user", version=wanted, path=path)
         record = await self._live.durable(self._live.record(signed(restored), "/"))
-        await self._files.restore(found)
+        await self._files.restore(wanted, path)
         return record
 
     def level(self, value: float | str) -> float:

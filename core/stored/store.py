@@ -602,8 +602,8 @@ class SessionStore:
             return FileBrowser(directory, own, None, why)
         return FileBrowser(directory, own, self._versions)
 
-    async def restore(self, session_id: str, version: str) -> Record:
-        """Restore a session's files to a version, and record it.
+    async def restore(self, session_id: str, version: str, path: str = "") -> Record:
+        """Restore a session's files, or the one at `path`, to a version, and record it.
 
         Raises:
             UsageError: there is no such session or version, or it works in a directory of the user's.
@@ -613,7 +613,7 @@ class SessionStore:
         """
         found = find_version(read_journal(self.path_of(session_id)).records, version)
         versions = self._kept()
-        return await restore_at_rest(*self.open(session_id), versions, found, self._clock.now())
+        return await restore_at_rest(*self.open(session_id), versions, found, self._clock.now(), path)
 
     def _kept(self) -> Versions:
         if self._versions is None:

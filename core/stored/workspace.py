@@ -158,8 +158,8 @@ class Workspace:
         await self._in_turn(fetch)
         self._shared = self._newest = newest
 
-    async def restore(self, version: str) -> None:
-        """Restore the files of a version.
+    async def restore(self, version: str, path: str = "") -> None:
+        """Restore the files of a version, or the one at `path`.
 
         Raises:
             WorkspaceError: there are no versions, or the files can't be restored.
@@ -168,8 +168,21 @@ class Workspace:
         async with self._using:
             self._kept = 0, NO_VERSION
             self._newest = ""
-            await to_its_end(partial(versions.restore, self.folder, self._store, version))
+            await to_its_end(partial(versions.restore, self.folder, self._store, version, path=path))
             self._newest = version
+
+    async def with_file(self, path: str, version: str) -> str:
+        """Keep a version of the current files in which the one at `path` is as it was in `version`; returns its id.
+
+        The files stay as they are until that version is restored.
+
+        Raises:
+            WorkspaceError: there are no versions, the file can't be restored, or it is as it was.
+        """
+        versions = self._needed()
+        return await self._in_turn(
+            lambda: self._share(versions.with_file(self.folder, self._store, path, version))
+        )
 
     # --- copies ---------------------------------------------------------------------------------
 
@@ -303,10 +316,10 @@ def find_version(records: Iterable[Record], wanted: str) -> str:
 
 
 async def restore_at_rest(
-    journal: Journal, contents: Contents, versions: Versions, version: str, now: datetime
+    journal: Journal, contents: Contents, versions: Versions, version: str, now: datetime, path: str = ""
 ) -> Record:
-    """Restore the files of a session whose journal was opened for this, and record it. The journal is closed at the
-    end.
+    """Restore the files of a session whose journal was opened for this, or the one at `path`, and record it. The
+    journal is closed at the end.
 
     Raises:
         UsageError: it works in a directory of the user's.
@@ -319,11 +332,20 @@ async def restore_at_rest(
             raise UsageError(
                 "This session works in a directory of the user, and no versions of that directory are kept."
             )
-        restored = Restore(by="user", version=version)
+        workspace = Workspace(directory / "workspace", directory, versions, journal.segments)
+        if path:
+            if journal.moved:
+                await workspace.fetch(version_of(versions_of(contents.records)[-1]))
+            version = await workspace.with_file(path, version)
+
+        restored = Restore(by="user", version=version, path=path)
         record = journal.append(restored, "/", tree.root.step + 1, timestamp(now))
         await journal.durable(record.n)
-        workspace = Workspace(directory / "workspace", directory, versions, journal.segments)
-        await (workspace.fetch(version) if journal.moved else workspace.restore(version))
+
+        if path or not journal.moved:
+            await workspace.restore(version, path)
+        else:
+            await workspace.fetch(version)
         return record
     finally:
         await journal.close()

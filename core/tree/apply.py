@@ -16,7 +16,7 @@ from iact.core.errors import IactError, JournalError, ReplayMismatch
 from iact.core.gate.grant import Narrowing
 from iact.core.gate.kind_of_call import waits
 from iact.core.gate.policy_file import policy_from_json
-from iact.core.gate.provenance import join
+from iact.core.gate.provenance import NOTHING, join
 from iact.core.language import labels
 from iact.core.language.actions import CALL_ASYNC, FRONTEND, SKILL
 from iact.core.language.grammar import Bound
@@ -1305,7 +1305,7 @@ def _control(tree: Tree, record: Record, command: Content) -> None:
         case Declassify():
             origin.vouch(tree, agent, command.variable, by=f"person:{tree.grant.user}")
         case Restore():
-            _restore(tree, record)
+            _restore(tree, record, command)
         case ApplyChanges() | DropChanges():
             effects.intend(tree, record, command)
         case UseOverlay():
@@ -1361,11 +1361,18 @@ def _retry_step(tree: Tree, agent: Agent, record: Record, retry: RetryStep) -> N
     plan_fold.retried(tree, agent, record, retry.node)
 
 
-def _restore(tree: Tree, record: Record) -> None:
-    """Note that a person put the workspace back, and tell all agents that have begun."""
+def _restore(tree: Tree, record: Record, restored: Restore) -> None:
+    """Note that a person put the workspace, or one file of it, back, and tell all agents that have begun."""
     apply_shared_state.restore(tree)
-    apply_file_owners.restore(tree)
+    apply_file_owners.restore(tree, restored.path)
+
     news = "The user put the files in the workspace back to what they were earlier."
+    sources = NOTHING
+    if restored.path:
+        news = f"The user put the file {restored.path} in the workspace back to what it was earlier."
+        # Whoever wrote the files chose their names.
+        sources = tree.shared.files
+
     for agent in tree.agents.values():
         if not agent.context.fresh:
-            agent.mail.inbox.append(Incoming(record.n, "news", "the user", news))
+            agent.mail.inbox.append(Incoming(record.n, "news", "the user", news, labels=sources))

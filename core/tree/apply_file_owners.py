@@ -125,9 +125,12 @@ def upload(tree: Tree, uploaded: Upload) -> None:
         tree.file_owners.owners.pop(uploaded.path, None)
 
 
-def restore(tree: Tree) -> None:
-    """Note that a person restored the files: what stands there now is by nobody's choice but theirs."""
-    tree.file_owners.owners.clear()
+def restore(tree: Tree, path: str) -> None:
+    """Note that a person restored the files, or the one at `path`: what is there now is by nobody's choice but theirs."""
+    if path:
+        tree.file_owners.owners.pop(path, None)
+    else:
+        tree.file_owners.owners.clear()
 
 
 # --- who it was -------------------------------------------------------------------------------------------------

@@ -96,9 +96,13 @@ def log(settings: Settings, *, session: str, as_json: bool) -> int:
 @workspace.command()
 @options.session
 @click.argument("version")
+@click.argument("path", default="")
 @options.as_json
-def restore(settings: Settings, *, session: str, version: str, as_json: bool) -> int:
-    """Restore a session's files to a version, given by the start of its id or by a record number."""
+def restore(settings: Settings, *, session: str, version: str, path: str, as_json: bool) -> int:
+    """Restore a session's files to a version, given by the start of its id or by a record number.
+
+    With a PATH, restore only that file.
+    """
     from iact.commands import workspace
 
-    return workspace.restore(settings, session, version, as_json=as_json)
+    return workspace.restore(settings, session, version, path, as_json=as_json)

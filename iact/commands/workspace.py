@@ -45,17 +45,19 @@ def diff(settings: Settings, session: str, wanted: Sequence[str]) -> int:
     return 0
 
 
-def restore(settings: Settings, session: str, version: str, *, as_json: bool) -> int:
-    """Restore the files to a version, and record it. A running server does the work.
+def restore(settings: Settings, session: str, version: str, path: str = "", *, as_json: bool) -> int:
+    """Restore the files, or the one at `path`, to a version, and record it. A running server does the work.
 
     Raises:
         UsageError: there is no such session or version.
         JournalLocked: a process other than the server has the session open.
+        WorkspaceError: the file is as it was, or can't be restored.
     """
+    message = {"type": "restore", "version": version, "path": path}
     try:
-        return remote.control(settings, session, {"type": "restore", "version": version}, as_json=as_json)
+        return remote.control(settings, session, message, as_json=as_json)
     except NoServer:
-        record = signals.run(_store(settings).restore(session, version))
+        record = signals.run(_store(settings).restore(session, version, path))
         print(json.dumps({"session": session, "n": record.n}) if as_json else record.n)
         return 0
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from iact.core import path_names
 from iact.core.errors import WorkspaceError
 from iact.core.ports import KeptFile, PathStep, Taken
 from iact.sandbox.workspace import version_reader
@@ -132,22 +133,66 @@ class GitVersions:
             )
         return known.version
 
-    def restore(self, workspace: Path, store: Path, version: str) -> None:
-        """Restore `workspace` to `version`. Its current state is kept first; files that can't be kept stay.
+    def restore(self, workspace: Path, store: Path, version: str, *, path: str = "") -> None:
+        """Restore `workspace`, or only what is at `path`, to `version`.
+
+        The current state is kept first; files that can't be kept stay.
 
         Raises:
             WorkspaceError: there is no such version, the current state would be lost, or it can't be written.
         """
         wanted = _tree(store, version)
         now = self._keep_first(workspace, store) if os.listdir(workspace) else {}
-        lost = _in_the_way(self._known[workspace, store].left_out, wanted.keys()) if now else []
+        is_empty = not now
+        if path:
+            name = _stored(path)
+            wanted = {each: entry for each, entry in wanted.items() if _concerns(each, name)}
+            now = {each: entry for each, entry in now.items() if _concerns(each, name)}
+
+        if not is_empty:
+            self._refuse_loss(workspace, store, wanted.keys())
+        written = {each: entry for each, entry in wanted.items() if now.get(each) != entry}
+        _change(workspace, store, written, now.keys() - wanted.keys())
+
+    def with_file(self, workspace: Path, store: Path, path: str, version: str) -> str:
+        """Keep the current state of `workspace`, but with the file at `path` as it is, or is missing, in `version`.
+
+        Raises:
+            WorkspaceError: there is no such version or file, it is as it was, or the current state can't be kept.
+        """
+        name = _stored(path)
+        wanted = _tree(store, version)
+        if any(each.startswith(name + b"/") for each in wanted):
+            raise WorkspaceError(
+                f"{_shown(name)!r} was a folder in that version. Restore the files in it one by one."
+            )
+
+        now = self._keep_first(workspace, store)
+        if name not in wanted and name not in now:
+            raise WorkspaceError(f"There is no file {_shown(name)!r}, neither in that version nor now.")
+        if wanted.get(name) == now.get(name):
+            raise WorkspaceError(f"The file {_shown(name)!r} is as it was in that version.")
+
+        restored = list[_Entry]()
+        gone = {each for each in now if each.endswith(_EMPTY) and _concerns(each, name)}
+        if name in wanted:
+            self._refuse_loss(workspace, store, {name})
+            mode, identity = wanted[name]
+            [(_, data)] = _contents(store, {name: identity})
+            restored.append(_Entry(name, mode, (0, 0, 0, 0, 0), data))
+        else:
+            gone.add(name)
+        return _import(store, self._known[workspace, store].version, restored, gone)
+
+    def _refuse_loss(self, workspace: Path, store: Path, wanted: Set[bytes]) -> None:
+        """Raise `WorkspaceError` if writing these paths would replace what no version contains."""
+        known = self._known.get((workspace, store), _Known())
+        lost = _in_the_way(known.left_out, wanted)
         if lost:
             raise WorkspaceError(
                 f"No version contains the current {os.fsdecode(lost[0])!r} of the workspace, and "
                 "restoring would replace it. Move it away first. Nothing was restored."
             )
-        written = {path: entry for path, entry in wanted.items() if now.get(path) != entry}
-        _change(workspace, store, written, now.keys() - wanted.keys())
 
     def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
         """Apply the differences between the versions `base` and `copy` to `workspace`, all or nothing.
@@ -405,6 +450,26 @@ def _shown(path: bytes) -> str:
     """A stored path for people, whatever bytes it has."""
     name = b"/".join(_parts(path)).decode("utf-8", "replace")
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
+
+
+def _stored(path: str) -> bytes:
+    """The store's form of a path that people and pages were shown.
+
+    Raises:
+        WorkspaceError: it names nothing.
+    """
+    parts = path_names.decode(path)
+    if parts is None:
+        raise WorkspaceError(f"{path[:200]!r} is not the path of a file in the workspace.")
+    return b"/".join(map(_encoded, parts))
+
+
+def _concerns(path: bytes, name: bytes) -> bool:
+    """Whether an entry at `path` and a file `name` can't both exist, or are the same."""
+    is_same = path == name
+    is_below = path.startswith(name + b"/")
+    folder = path.removesuffix(_EMPTY).removesuffix(b"/") if path.endswith(_EMPTY) else path
+    return is_same or is_below or name.startswith(folder + b"/")
 
 
 def _encoded(name: str) -> bytes:

@@ -274,3 +274,80 @@ def test_an_id_that_stayed_the_same_means_that_nothing_was_touched(tmp_path: Pat
     second = versions.keep(folder, store)
     assert second != first
     assert versions.keep(folder, store) == second
+
+
+def test_one_file_is_restored_alone(workspace: Path, store: Path) -> None:
+    kept = GitVersions()
+    (workspace / "deep").mkdir()
+    (workspace / "deep" / "run%.sh").write_text("true")
+    (workspace / "deep" / "run%.sh").chmod(0o755)
+    (workspace / ".gitignore").symlink_to("/etc/passwd")
+    (workspace / "a").write_text("one")
+    first = kept.keep(workspace, store)
+    was = state(workspace)
+
+    shutil.rmtree(workspace / "deep")
+    (workspace / ".gitignore").unlink()
+    (workspace / "a").write_text("two")
+    for path in ("deep/run%25.sh", ".gitignore"):
+        before = state(workspace)
+        wanted = kept.with_file(workspace, store, path, first)
+        assert state(workspace) == before, "nothing is written before the record is"
+        kept.restore(workspace, store, wanted, path=path)
+        assert state(workspace).keys() - before.keys() >= {path.replace("%25", "%").encode()}
+    assert state(workspace) == was | {b"a": b"  two"}
+    now = {file.path: file.id for file in kept.files(store, kept.keep(workspace, store))}
+    assert now == {file.path: file.id for file in kept.files(store, wanted)}
+
+
+def test_a_file_that_a_version_lacks_is_removed_alone(workspace: Path, store: Path) -> None:
+    kept = GitVersions()
+    (workspace / "a").write_text("one")
+    first = kept.keep(workspace, store)
+    (workspace / "new" / "deep").mkdir(parents=True)
+    (workspace / "new" / "deep" / "file").write_text("two")
+    (workspace / "b").write_text("three")
+    wanted = kept.with_file(workspace, store, "new/deep/file", first)
+    kept.restore(workspace, store, wanted, path="new/deep/file")
+    assert state(workspace) == {b"a": b"  one", b"b": b"  three"}
+
+
+def test_a_file_comes_back_where_a_folder_is_now_and_the_other_way_round(
+    workspace: Path, store: Path
+) -> None:
+    kept = GitVersions()
+    (workspace / "place").write_text("a file")
+    file = kept.keep(workspace, store)
+    (workspace / "place").unlink()
+    (workspace / "place").mkdir()
+    (workspace / "place" / "inner").write_text("in a folder")
+    folder = kept.keep(workspace, store)
+
+    with pytest.raises(WorkspaceError, match="was a folder in that version"):
+        kept.with_file(workspace, store, "place", folder)
+    kept.restore(workspace, store, kept.with_file(workspace, store, "place", file), path="place")
+    assert state(workspace) == {b"place": b"  a file"}
+    kept.restore(
+        workspace, store, kept.with_file(workspace, store, "place/inner", folder), path="place/inner"
+    )
+    assert state(workspace) == {b"place": b"/", b"place/inner": b"  in a folder"}
+
+
+def test_a_file_is_not_restored_over_what_no_version_holds(workspace: Path, store: Path) -> None:
+    kept = GitVersions()
+    (workspace / "big").write_text("small")
+    first = kept.keep(workspace, store)
+    with (workspace / "big").open("wb") as stream:
+        stream.truncate(LARGEST + 1)
+    with pytest.raises(WorkspaceError, match="No version contains the current 'big'"):
+        kept.with_file(workspace, store, "big", first)
+    assert (workspace / "big").stat().st_size == LARGEST + 1
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "../a", "a/../a", "a/", "a%", "\n", "a%00"])
+def test_a_path_that_names_nothing_is_refused(workspace: Path, store: Path, path: str) -> None:
+    kept = GitVersions()
+    (workspace / "a").write_text("one")
+    first = kept.keep(workspace, store)
+    with pytest.raises(WorkspaceError, match="is not the path of a file"):
+        kept.with_file(workspace, store, path, first)

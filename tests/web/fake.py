@@ -414,9 +414,10 @@ class FakeSession:
         self._note("declassify", path, str(variable))
         return self.append("control", path, op="declassify", by="user")
 
-    async def restore(self, version: str) -> Record:
-        self._note("restore", version)
-        return self.append("control", op="restore", by="user", version=version)
+    async def restore(self, version: str, path: str = "") -> Record:
+        self._note("restore", version, *filter(None, [path]))
+        only = {"path": path} if path else {}
+        return self.append("control", op="restore", by="user", version=version, **only)
 
     memory_off: frozenset[MemorySwitch] = frozenset()
 

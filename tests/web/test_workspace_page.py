@@ -110,6 +110,24 @@ def test_files_are_listed_shown_compared_fetched_and_mentioned(tmp_path: Path) -
             name, content = await saved(page, dialog.get_by_role("button", name="Download").click)
             assert (name, content) == ("notes.md", b"# One\n")
 
+            # This version of the file, and no other file, is put back once that is confirmed; and so is the later one.
+            others = (workspace / "page.html").read_text()
+            put_back = dialog.locator(".file-restore button")
+            for version, text in (("2", "# One\n"), ("4", "# Two\n")):
+                await dialog.get_by_label("Version").select_option(version)
+                await expect(put_back).to_have_text("Restore this version")
+                await check(page, "a version that can be restored")
+                await put_back.click()
+                await expect(put_back).to_have_text("Put this file back?")
+                await put_back.click()
+                status = dialog.get_by_role("status")
+                await expect(status).to_contain_text("This file is again as it was after shell.run")
+                await expect(dialog.locator("pre")).to_have_text(text)
+                await expect(put_back).to_have_count(0)
+                assert (workspace / "notes.md").read_text() == text
+            assert (workspace / "page.html").read_text() == others
+            await page.screenshot(path=tmp_path / "restored.png")
+
             # Mention puts the path into the field; nothing is sent.
             field = page.get_by_label("Message to the root agent")
             await dialog.get_by_role("button", name="Mention").click()

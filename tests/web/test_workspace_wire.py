@@ -6,8 +6,10 @@ import io
 from pathlib import Path
 from zipfile import ZipFile
 
+from iact.core.records.record import Record
 from iact.core.stored.fork import STORE
 from iact.core.stored.store import SessionStore
+from iact.core.stored.workspace import find_version
 from iact.sandbox.workspace.versions import GitVersions
 from iact.web.server import WebServer
 from tests.web.dialling import Message, cookie, dial, get, http, run, send, until
@@ -17,12 +19,24 @@ from tests.web.test_streaming import unchunked
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
+class KeptSession(FakeSession):
+    """A session that restores a file by the kept versions, as a real one does."""
+
+    async def restore(self, version: str, path: str = "") -> Record:
+        directory = self.journal.parent
+        kept = GitVersions()
+        wanted = find_version(self.records(), version)
+        result = kept.with_file(directory / "workspace", directory / STORE, path, wanted)
+        kept.restore(directory / "workspace", directory / STORE, result, path=path)
+        return await super().restore(result, path)
+
+
 def worked(folder: Path) -> tuple[FakeRuntime, FakeSession]:
     """A session with three versions of its files, and a file since."""
     directory = folder / "sessions" / "s"
     workspace, kept = directory / "workspace", GitVersions()
     workspace.mkdir(parents=True)
-    session = FakeSession("s", journal=directory / "journal.md")
+    session = KeptSession("s", journal=directory / "journal.md")
     session.append("open")
 
     def call(agent: str) -> None:

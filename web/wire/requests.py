@@ -519,9 +519,13 @@ class Declassify(Message):
 
 
 class Restore(Message):
-    """Put the files back to `version`: the beginning of its id, or the number of a record."""
+    """Put the files back to `version`: the beginning of its id, or the number of a record.
+
+    `path`: only this file, which is removed if there was none in that version.
+    """
 
     version: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,40}$")]
+    path: Annotated[str, StringConstraints(max_length=4096)] = ""
 
 
 class SetIntent(Message):

@@ -30,13 +30,27 @@ class KeptFiles:
         self._held[version] = held
         return version
 
-    def restore(self, workspace: Path, store: Path, version: str) -> None:
+    def restore(self, workspace: Path, store: Path, version: str, *, path: str = "") -> None:
         if version not in self._held:
             raise WorkspaceError("There is no such version.")
-        for one in workspace.iterdir():
-            one.unlink()
+        for file in workspace.iterdir():
+            if path in ("", file.name):
+                file.unlink()
         for name, data in self._held[version].items():
-            (workspace / name).write_bytes(data)
+            if path in ("", name):
+                (workspace / name).write_bytes(data)
+
+    def with_file(self, workspace: Path, store: Path, path: str, version: str) -> str:
+        now = self._held[self.keep(workspace, store)]
+        then = self._held[version]
+        if now.get(path) == then.get(path):
+            raise WorkspaceError("The file is as it was in that version.")
+
+        others = {name: data for name, data in now.items() if name != path}
+        restored = {path: then[path]} if path in then else {}
+        result = f"{len(self._held) + 1:040x}"
+        self._held[result] = others | restored
+        return result
 
     def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
         old, new = self._held[base], self._held[copy]

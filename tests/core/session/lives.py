@@ -250,9 +250,12 @@ def asked(session: Session, since: int) -> list[int]:
 
 
 async def restored(session: Session) -> None:
-    """The files are put back to the version after a call that may have written."""
+    """The files are put back to the version after a call that may have written, and one file by itself."""
     versions = [one.content.version for one in session.records() if isinstance(one.content, Result)]
-    await session.restore(next(version for version in versions if version))
+    version = next(version for version in versions if version)
+    await session.restore(version)
+    (session.journal.parent / "workspace" / "later.txt").write_text("later")
+    await session.restore(version, "later.txt")
 
 
 def adopted(data: Path) -> Path:

@@ -14,7 +14,7 @@ from iact.core.ports import ModuleHost
 from iact.core.session.runtime import Runtime
 from iact.core.stored.replay import replay
 from iact.sandbox.workspace.versions import GitVersions
-from tests.core.session.fakes import FakeHost, ScriptedModel, TickingClock, World, replies, runtime
+from tests.core.session.fakes import Asked, FakeHost, ScriptedModel, TickingClock, World, replies, runtime
 from tests.core.session.test_unkept import Host, Writer
 
 WITHIN = 120
@@ -44,6 +44,60 @@ def test_a_version_is_put_back_in_a_session_that_is_open(tmp_path: Path) -> None
             record = await session.restore(version[:8])
             assert file.read_text() == "a"
             assert record.fields == {"op": "restore", "by": "user", "version": version}
+        return session.journal
+
+    replay(asyncio.run(asyncio.wait_for(main(), WITHIN)), verify=True)
+
+
+def test_one_file_is_put_back_and_the_others_stay(tmp_path: Path) -> None:
+    """The record names the version that results, so that forks, looks back and takeovers find all files in it."""
+    shown = list[str]()
+    say = replies({"/": ["```WRITE\na b\n```", "Written.", "Read."]})
+
+    def answer(asked: Asked) -> str:
+        shown.append(asked.newest)
+        return say(asked)
+
+    async def main() -> Path:
+        async with Runtime(
+            tmp_path,
+            Models({"smart": ScriptedModel(answer)}),
+            Host(),
+            clock=TickingClock(),
+            open_modules=lambda host, session, workspace: Writer(workspace),
+            versions=GitVersions(),
+        ) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            folder = session.journal.parent / "workspace"
+            (first,) = [record for record in session.records() if record.kind == "result"]
+            (folder / "a").write_text("spoiled")
+            (folder / "b").write_text("changed on purpose")
+            for path, message in (
+                ("c", "There is no file 'c'"),
+                ("b/", "not the path"),
+                ("../b", "not the path"),
+            ):
+                with pytest.raises(WorkspaceError, match=message):
+                    await session.restore(str(first.n), path)
+
+            restored = await session.restore(str(first.n), "a")
+            assert (folder / "a").read_text() == "a"
+            assert (folder / "b").read_text() == "changed on purpose"
+            assert restored.fields == {
+                "op": "restore", "by": "user", "version": restored.text("version"), "path": "a",
+            }  # fmt: skip
+            with pytest.raises(WorkspaceError, match="'a' is as it was"):
+                await session.restore(str(first.n), "a")
+            assert session.records()[-1].n == restored.n, "what changes nothing is not recorded"
+
+            # It is undone like everything else, and the result holds all files.
+            (folder / "a").unlink()
+            (folder / "b").unlink()
+            await session.restore(str(restored.n))
+            assert (folder / "b").read_text() == "changed on purpose"
+            await session.ask("Look")
+            assert "The user put the file a in the workspace back to what it was earlier." in shown[-1]
         return session.journal
 
     replay(asyncio.run(asyncio.wait_for(main(), WITHIN)), verify=True)

@@ -42,8 +42,11 @@ class Files:
     def keep(self, workspace: Path, store: Path, *, whole: bool = False) -> str:
         return f"{len(self.texts) + 1:040x}"
 
-    def restore(self, workspace: Path, store: Path, version: str) -> None:
+    def restore(self, workspace: Path, store: Path, version: str, *, path: str = "") -> None:
         return None
+
+    def with_file(self, workspace: Path, store: Path, path: str, version: str) -> str:
+        raise AssertionError("no file is restored here")
 
     def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
         raise AssertionError("nothing races here")

@@ -85,9 +85,9 @@ def stored(data: Path, workspace: Path | None = None) -> Path:
     return asyncio.run(main())
 
 
-def restore(directory: Path, version: str) -> Record:
+def restore(directory: Path, version: str, path: str = "") -> Record:
     async def main() -> Record:
-        return await restore_at_rest(*Journal.open(directory, SEALER), GitVersions(), version, NOW)
+        return await restore_at_rest(*Journal.open(directory, SEALER), GitVersions(), version, NOW, path)
 
     return asyncio.run(main())
 
@@ -107,6 +107,24 @@ def test_files_are_restored_at_rest_and_that_is_recorded(tmp_path: Path) -> None
     assert (last.n, last.kind, last.at) == (before + 1, "control", "2026-01-02T00:00:00.000000Z")
     assert last.fields == {"op": "restore", "by": "user", "version": kept}
     assert find_version([last], kept[:8]) == kept
+    replay(directory / "journal.md", verify=True)
+
+
+def test_one_file_is_restored_at_rest(tmp_path: Path) -> None:
+    directory = stored(tmp_path)
+    folder = directory / "workspace"
+    (folder / "file").write_text("old")
+    kept = GitVersions().keep(folder, directory / STORE)
+    (folder / "file").write_text("new")
+    (folder / "more").write_text("new")
+
+    written = restore(directory, kept, "file")
+    assert {file.name: file.read_text() for file in folder.iterdir()} == {"file": "old", "more": "new"}
+    assert written.text("path") == "file"
+    assert [file.path for file in GitVersions().files(directory / STORE, written.text("version"))] == [
+        "file",
+        "more",
+    ]
     replay(directory / "journal.md", verify=True)
 
 

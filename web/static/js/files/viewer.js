@@ -2,7 +2,7 @@
 // its download. Text is inserted as text, and a picture is shown from its bytes, with the type that they begin with.
 
 import { drawn } from "./diff.js";
-import { el, setText, styled } from "../base/dom.js";
+import { el, setText, styled, twice } from "../base/dom.js";
 import { agentName, timeOfDay } from "../base/format.js";
 import { t } from "../base/language.js";
 import { sizeOf } from "./workspace.js";
@@ -22,6 +22,8 @@ export class FileDialog {
   #version = el("select", {});
   #since = el("select", {});
   #mention = el("button", { type: "button" }, t("Mention"));
+  #restore = el("span", { className: "file-restore" });
+  /** What changed in the file, newest first. @type {Change[]} */ #changes = [];
   #dialog;
   #path = "";
   #question = 0;
@@ -46,7 +48,7 @@ export class FileDialog {
     for (const select of [this.#version, this.#since]) select.addEventListener("change", () => this.#show());
     this.#dialog = el("dialog", { className: "file", "aria-labelledby": "file-name" },
       el("header", {}, this.#name, el("form", { method: "dialog" }, el("button", {}, t("Close")))),
-      el("div", { className: "file-tools" }, el("label", {}, t("Version"), " ", this.#version), el("label", {}, t("Changes since"), " ", this.#since), el("span", { className: "spacer" }), this.#mention, fetch),
+      el("div", { className: "file-tools" }, el("label", {}, t("Version"), " ", this.#version), el("label", {}, t("Changes since"), " ", this.#since), el("span", { className: "spacer" }), this.#restore, this.#mention, fetch),
       this.#facts, this.#content);
     this.#dialog.addEventListener("click", (event) => {
       if (event.target === this.#dialog) this.#dialog.close();
@@ -85,6 +87,7 @@ export class FileDialog {
    * @param {number|undefined} since
    */
   #offer(changes, at, since) {
+    this.#changes = changes;
     // A version is identified by the record that made it; a later record before the next version means the same.
     const chosen = at === null ? NOW : String(changes.find((one) => one.n <= at)?.n ?? at);
     const before = since === undefined ? NOTHING : String(changes.find((one) => one.n <= since)?.n ?? 0);
@@ -105,8 +108,39 @@ export class FileDialog {
     return this.#version.value === NOW ? null : Number(this.#version.value);
   }
 
+  /** What puts this file alone back: to the chosen version, or to how it was before the changes that are shown. */
+  #offerRestore() {
+    const { session, at } = this.store;
+    const since = this.#since.value === NOTHING ? null : Number(this.#since.value);
+    const n = since ?? this.#at();
+    const change = this.#changes.find((each) => each.n === n);
+    const isNewest = change === this.#changes[0] && this.store.ended <= (change?.n ?? 0);
+    this.#restore.replaceChildren();
+    if (at !== null || session.readonly || session.foreign || !change || isNewest) return;
+
+    const wasDeleted = change.paths.some(({ path, kind }) => path === this.#path && kind === "delete");
+    const words = wasDeleted ? t("Delete this file again") : since === null ? t("Restore this version") : t("Undo these changes");
+    const button = el("button", { type: "button", title: t("Only this file; {time}, {call}", { time: timeOfDay(change.at), call: change.function }) }, words);
+    twice(button, words, wasDeleted ? t("Delete it now?") : t("Put this file back?"), () => this.#putBack(change));
+    this.#restore.append(button);
+  }
+
+  /** @param {Change} change the file becomes as it was after it */
+  async #putBack(change) {
+    const path = this.#path;
+    try {
+      await this.ask("restore", { version: String(change.n), path });
+    } catch (error) {
+      setText(this.#facts, error instanceof Error ? error.message : String(error));
+      return;
+    }
+    await this.open(path, { at: null });
+    if (path === this.#path) setText(this.#facts, t("This file is again as it was after {call}, {time}. Earlier states are under Version.", { call: change.function, time: timeOfDay(change.at) }));
+  }
+
   async #show() {
     const question = ++this.#question;
+    this.#offerRestore();
     const [path, at] = [this.#path, this.#at()];
     const compared = this.#since.value !== NOTHING;
     /** @type {HTMLElement[]} */ let parts;

@@ -765,13 +765,14 @@
  * @property {PlanTerms|null} [plan] How the person wants it run, as in the `spawn` record before this one.
  * @property {number} budget Tokens that are reserved for the plan.
  *
- * The workspace's files are restored to an earlier version.
+ * The workspace's files, or one of them, are restored to an earlier version.
  * @typedef {object} RestoreRecord
  * @property {"control"} kind
  * @property {"restore"} op
  * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
- * @property {string} version
+ * @property {string} version The version of all files that results.
+ * @property {string} [path] The only file that was restored; empty: all files.
  *
  * A plan that waited for review may begin.
  * @typedef {object} BeginPlanRecord

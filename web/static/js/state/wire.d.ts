@@ -942,7 +942,7 @@ export interface Requests {
   "declassify": { fields: {path: string; name?: string | null; digest: string}; answer: Recorded };
   "reading": { fields: {path: string}; answer: Reading };
   "lockdown": { fields: {value: boolean}; answer: Recorded };
-  "restore": { fields: {version: string}; answer: Recorded };
+  "restore": { fields: {version: string; path?: string}; answer: Recorded };
   "timeline": { fields: {}; answer: Timeline };
   "files": { fields: {at?: number | null}; answer: FileList };
   "files.changes": { fields: {at?: number | null}; answer: ChangeList };
