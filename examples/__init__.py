@@ -45,7 +45,7 @@ EXAMPLES: Final = (
     ),
     Example(
         "bugfix",
-        "A bug, found and mended",
+        "A bug, found and fixed",
         "A failing test, a change in one place, a green run, and a reviewer who may look but not touch.",
     ),
     Example(
@@ -61,12 +61,12 @@ EXAMPLES: Final = (
     Example(
         "meeting",
         "A plan that you change while it runs",
-        "A meeting is booked in steps that hand values on; you say something in between, and what has not begun is planned anew.",
+        "A meeting is booked in steps that hand values on; you say something in between, and what has not begun is planned again.",
     ),
     Example(
         "harness",
         "Ten steps in six rounds",
-        "Searches run side by side, two mends race and either will do, then tests and documentation.",
+        "Searches run side by side, two fixes race and either will do, then tests and documentation.",
     ),
     Example(
         "rounds",
@@ -81,7 +81,7 @@ EXAMPLES: Final = (
     Example(
         "module",
         "An agent writes its own tool",
-        "It deploys a module, reads the stack trace, mends it, uses it, and a second agent finds it there.",
+        "It deploys a module, reads the stack trace, fixes it, uses it, and a second agent finds it there.",
     ),
     Example(
         "correction",

@@ -58,7 +58,6 @@ def content_fields(path: str, value: Variable, content: bytes) -> answers.Variab
     digest = variable_digest(path, value.name, value.sha256, value.labels)
     return {
         **_described(value),
-        "sha256": value.sha256,
         "text": text,
         "left_out": left_out,
         "digest": digest,
@@ -114,6 +113,7 @@ def _described(value: Variable) -> answers.Variable:
         "size": value.size,
         "origin": visible(value.origin),
         "labels": labels,
+        "sha256": value.sha256,
     }
 
 

@@ -16,6 +16,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
 
+from iact.examples import EXAMPLES
+from iact.web.stored_session import EXAMPLE_MODEL
+
 ROOT: Final = Path(__file__).parents[2]
 STATIC: Final = ROOT / "web" / "static"
 SCRIPTS: Final = tuple(
@@ -168,7 +171,13 @@ _LOGGED: Final = re.compile(r"%[srd]\b|^Give the answer\.$")
 def of_server() -> Mapping[str, str]:
     """Every sentence that may be sent to the page, with the folder that contains it."""
     rooms = [path for room in SERVER for path in sorted((ROOT / room).rglob("*.py"))]
-    return _python(path for path in rooms if not _among(path, TERMINAL))
+    return {**_python(path for path in rooms if not _among(path, TERMINAL)), **_of_examples()}
+
+
+def _of_examples() -> Mapping[str, str]:
+    """What the list of recorded sessions says of each, and the page of the model of all."""
+    texts = [text for example in EXAMPLES for text in (example.title, example.about)]
+    return dict.fromkeys([*texts, EXAMPLE_MODEL], "examples")
 
 
 def of_terminal() -> Mapping[str, str]:

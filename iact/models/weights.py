@@ -149,7 +149,7 @@ def cache_folder() -> Path:
 def select(choice: str | None) -> ChosenFile:
     """The known file that a setting names (a `Choice`); without one, the largest that fits this machine."""
     if choice == "off":
-        return ChosenFile(None, "No model is connected, and the one on board is turned off. Connect a model.")
+        return ChosenFile(None, "No model is connected, and the one on board is turned off.")
     if choice is not None:
         return ChosenFile(KNOWN[choice])
 

@@ -63,9 +63,24 @@ def test_hidden_characters_are_seen() -> None:
 
 def test_variables_are_shown_with_where_they_come_from() -> None:
     two = variable(b"22", name="two", labels=frozenset({"b", "a"}))
-    assert table_fields([two, variable(b"1", name="one", origin="you")]) == [
-        {"name": "two", "media": "text/plain", "size": 2, "origin": "", "labels": ["a", "b"]},
-        {"name": "one", "media": "text/plain", "size": 1, "origin": "you", "labels": []},
+    one = variable(b"1", name="one", origin="you")
+    assert table_fields([two, one]) == [
+        {
+            "name": "two",
+            "media": "text/plain",
+            "size": 2,
+            "origin": "",
+            "labels": ["a", "b"],
+            "sha256": two.sha256,
+        },
+        {
+            "name": "one",
+            "media": "text/plain",
+            "size": 1,
+            "origin": "you",
+            "labels": [],
+            "sha256": one.sha256,
+        },
     ]
 
 

@@ -203,3 +203,21 @@ def test_a_recording_that_is_not_there_is_no_picture() -> None:
             await expect(page.locator(".at-work")).to_have_count(0)
 
     run(test)
+
+
+def test_recorded_sessions_have_titles_in_the_readers_language() -> None:
+    async def test() -> None:
+        async with browsing(Connected(), FakeAround()) as scene:
+            page = await scene.page(locale="de-DE")
+            examples = page.locator(".examples button")
+            await expect(examples).to_have_count(len(EXAMPLES))
+            await expect(examples.first).to_have_text(
+                "Recherche nebeneinanderDrei Agenten messen nebeneinander, einer lässt seine Arbeit prüfen, "
+                "einer fragt zurück; die Wurzel entscheidet."
+            )
+            await examples.first.click()
+            await expect(page.locator("[data-role=model]")).to_have_text(
+                "Aufgezeichnetes Beispiel (ohne Modell)"
+            )
+
+    run(test)

@@ -16,6 +16,7 @@ from playwright.async_api import expect
 from iact.core.stored.fork import STORE
 from iact.sandbox.workspace.versions import GitVersions
 from tests.web.browser import SHARED, browsing
+from tests.web.fake import FakeAround, FakeRuntime
 from tests.web.test_accessible_page import check
 from tests.web.test_files_page import saved
 from tests.web.test_workspace_wire import worked
@@ -200,6 +201,31 @@ def test_files_that_a_reply_names_open_and_pictures_are_shown(tmp_path: Path) ->
             await page.keyboard.press("Escape")
             await page.locator("[data-role=replay-close]").click()
             await expect(panel).to_contain_text("As they are now.")
+
+    run(test)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_figures_stand_under_the_call_that_made_them(width: int, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with browsing(FakeRuntime(), FakeAround()) as browser:
+            page = await browser.page("replay:cleaned", width=width, height=900)
+            await page.locator("[data-role=replay-last]").click()
+            figures = page.locator(".outcome .figures")
+            await expect(figures).to_have_count(1)
+            await figures.scroll_into_view_if_needed()
+            pictures = figures.locator("img.picture")
+            await expect(pictures).to_have_count(2)
+            await expect(pictures.first).to_have_attribute("alt", "figure-1.png, made by python.run")
+            await expect(figures.locator(".chip")).to_have_text(["$figure_1", "$figure_2"])
+            for picture in await pictures.all():
+                await expect(picture).not_to_have_js_property("naturalWidth", 0)
+                box = await picture.bounding_box()
+                assert box is not None
+                assert box["width"] <= width
+                assert box["height"] <= 400, "a call's figures do not push its answer out of sight"
+            await check(page, "figures")
+            await page.screenshot(path=tmp_path / "figures.png")
 
     run(test)
 

@@ -214,6 +214,7 @@ class Variable(TypedDict):
     size: int
     origin: str
     labels: list[str]
+    sha256: str
 
 
 class Variables(TypedDict):
@@ -230,7 +231,6 @@ Look: TypeAlias = Literal["html", "pdf", "markdown", "table", "sheet"]
 
 
 class VariableContent(Variable):
-    sha256: str
     text: str | None
     left_out: int
     digest: str

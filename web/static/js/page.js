@@ -213,7 +213,7 @@ export class Page {
       part("intent").hidden = Boolean(store.session.opening);
       part("model").title = model;
       // Only the model's name; details are shown before the first message, and in the title.
-      setText(part("model"), model.split(/[,;] /)[0]);
+      setText(part("model"), heard(model.split(/[,;] /)[0]));
       showLevels(part("intent"), levels, intent);
       /** @type {HTMLFieldSetElement} */ (part("intent")).disabled = store.session.readonly;
       this.#writeAddress();

@@ -34,8 +34,10 @@ export class Cards {
    * @param {Store} store
    * @param {Element} list the element that contains the entries
    * @param {(path: string) => void} choose shows an agent
+   * @param {(outcome: Element, result: JournalRecord) => void} figures shows what a call made
    */
-  constructor(store, list, choose) {
+  constructor(store, list, choose, figures) {
+    this.figures = figures;
     this.store = store;
     this.list = list;
     this.choose = choose;
@@ -101,6 +103,7 @@ export class Cards {
       fold(outcome);
       // A text that could not be formatted has no cards; its results are shown below it.
       (cards[record.action ?? -1] ?? body).append(outcome);
+      if (record.kind === "result" && record.artifacts?.length) this.figures(outcome, record);
     }
     return running;
   }

@@ -52,7 +52,7 @@ export class Dialogue {
     this.mark = mark;
     this.#scroll.insertBefore(this.#earlier, this.#list);
     this.#list.after(this.#later);
-    this.cards = new Cards(store, this.#list, actions.choose);
+    this.cards = new Cards(store, this.#list, actions.choose, (outcome, result) => void import("./figures.js").then(({ showFigures }) => showFigures(outcome, result, store, actions.ask, embeds)).catch(() => undefined));
     this.window = new EntryWindow(this.#list, this.#scroll, ({ record }) => this.#entry(record), (earlier, later) => {
       this.#earlier.hidden = earlier === 0 && store.whole;
       this.#earlier.disabled = earlier === 0;

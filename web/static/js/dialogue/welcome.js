@@ -2,7 +2,7 @@
 // Fetched when a page shows no session.
 
 import { el, part } from "../base/dom.js";
-import { t } from "../base/language.js";
+import { heard, t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {{id: string, title: string, about: string}} Example */
@@ -52,15 +52,15 @@ export class Welcome {
     this.store = store;
     this.place = place;
     this.actions = actions;
-    store.addEventListener("sessions", () => this.place.querySelector(".empty") && this.show());
+    for (const what of ["sessions", "board"]) store.addEventListener(what, () => this.place.querySelector(".empty") && this.show());
   }
 
   /** Show it, or what has changed in it. */
   show() {
-    const { session: { id, model, small }, sessions, examples, kept } = this.store;
+    const { session: { id, model, small }, sessions, examples, kept, board } = this.store;
     if (id !== null) return;
     const shown = this.place.querySelector(".empty");
-    const key = JSON.stringify([model, small, sessions.length > 0, examples.length, kept]);
+    const key = JSON.stringify([model, small, sessions.length > 0, examples.length, kept, board?.phase === "failed"]);
     if (shown && key === this.#key) return;
     this.#key = key;
     const made = this.#made();
@@ -69,9 +69,9 @@ export class Welcome {
   }
 
   #made() {
-    const { session: { model, small }, sessions, examples, kept } = this.store;
+    const { session: { model, small }, sessions, examples, kept, board } = this.store;
     const tasks = small?.length ? SUGGESTIONS.map((text, index) => /** @type {Task} */ ({ title: TITLES[index], text })) : TASKS;
-    const about = el("p", { className: "welcome-model" }, ...(model ? [el("span", { "data-role": "answers" }, t("Model: {model}", { model })), " · "] : []),
+    const about = el("p", { className: "welcome-model" }, ...(model && board?.phase !== "failed" ? [el("span", { "data-role": "answers" }, t("Model: {model}", { model })), " · "] : []),
       el("span", { className: "connect" }, link(t("Connect a model"), this.actions.connect), " · "), link(t("Check this machine"), this.actions.explain));
     const earlier = sessions.length ? [el("p", {}, link(t("Go on with an earlier session"), () => part("sessions").click()))] : [];
     const recorded = examples.length ? [el("h2", {}, t("View a recorded session")),
@@ -131,7 +131,7 @@ function link(words, act) {
  */
 export function exampleList(examples, open) {
   return el("ul", { className: "examples" }, ...examples.map(({ id, title, about }) => {
-    const button = el("button", { type: "button" }, el("strong", {}, title), el("span", {}, about));
+    const button = el("button", { type: "button" }, el("strong", {}, heard(title)), el("span", {}, heard(about)));
     button.addEventListener("click", () => open(id));
     return el("li", {}, button);
   }));

@@ -880,6 +880,7 @@ export interface Variable {
   size: number;
   origin: string;
   labels: Array<string>;
+  sha256: string;
 }
 
 export interface VariableContent {
