@@ -64,12 +64,15 @@ class Assets:
 
     def get(self, path: str, query: str) -> Asset | None:
         """The file at `path`, for a request with this query."""
-        found = self.files.get(path)
-        if found is None or not _QUERY.fullmatch(query):
-            return found
+        asset = self.files.get(path)
+        if asset is None or not _QUERY.fullmatch(query):
+            return asset
         if query == self.version:
-            return replace(found, kept=True)
-        return _packed(found.media, found.content.replace(self.version.encode(), query.encode()))
+            return replace(asset, kept=True)
+
+        # A page that is open with another version goes on to ask for that: what it gets refers to the same.
+        content = asset.content.replace(self.version.encode(), query.encode())
+        return _packed(asset.media, content)
 
 
 def uncommented(script: str) -> str:
@@ -89,21 +92,20 @@ def _versioned(file: Path, text: str, version: str) -> str:
 
 def load(folder: Path) -> Assets:
     """Every file in `folder` that belongs to the page."""
-    texts = {
-        file: uncommented(text) if file.suffix == ".js" else text
-        for file in sorted(folder.rglob("*"))
-        if file.suffix in _TYPES
-        for text in (file.read_text(encoding="utf-8"),)
-    }
-    digest = hashlib.sha256(
-        "\0".join(f"{file.relative_to(folder)}\0{text}" for file, text in texts.items()).encode()
-    )
-    version = f"v={digest.hexdigest()[:16]}"
-    files = {
-        f"/static/{file.relative_to(folder).as_posix()}": _packed(
-            _TYPES[file.suffix], _versioned(file, text, version).encode()
-        )
-        for file, text in texts.items()
-    }
+    texts = {file: _source(file) for file in sorted(folder.rglob("*")) if file.suffix in _TYPES}
+    whole = "\0".join(f"{file.relative_to(folder)}\0{text}" for file, text in texts.items())
+    version = f"v={hashlib.sha256(whole.encode()).hexdigest()[:16]}"
+
+    files: dict[str, Asset] = {}
+    for file, text in texts.items():
+        content = _versioned(file, text, version).encode()
+        files[f"/static/{file.relative_to(folder).as_posix()}"] = _packed(_TYPES[file.suffix], content)
     files["/"] = files.pop("/static/index.html")
+
     return Assets(version, files)
+
+
+def _source(file: Path) -> str:
+    """A file's text, as browsers get it."""
+    text = file.read_text(encoding="utf-8")
+    return uncommented(text) if file.suffix == ".js" else text

@@ -16,7 +16,7 @@ from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
 from iact.core.records.dialogue import Recall
 from iact.core.records.form_values import FormField
-from iact.core.records.forms import FormAnswer, FormAsk
+from iact.core.records.forms import FormAnswer, FormAsk, FrontEndCall
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.parts import AttachedValue, MemorySource
 from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
@@ -30,22 +30,25 @@ from iact.web.safe_text import exact
 
 def question_html(asked: ClearanceAsk) -> Markup:
     """A question to a person, with the complete call and the origin of its arguments."""
+    why = (
+        html('<p class="why"><span class="t">{}</span></p>', in_full(reason)) for reason in _reasons(asked)
+    )
+    read = NOTHING
+    if asked.read:
+        read = html(
+            '<p class="aside"><span class="t">The agent has read</span>{labels}</p>',
+            labels=_labels(asked.read),
+        )
+
     return html(
         '<section class="card asked"><header><span class="function">{function}</span> '
         '<span class="badge impact t">{impact}</span></header>'
         '<div class="card-body">{why}{arguments}{read}</div></section>',
         function=in_full(asked.function),
         impact=impact_words(asked.impact),
-        why=joined(
-            html('<p class="why"><span class="t">{}</span></p>', in_full(one)) for one in _reasons(asked)
-        ),
+        why=joined(why),
         arguments=_arguments(asked),
-        read=html(
-            '<p class="aside"><span class="t">The agent has read</span>{labels}</p>',
-            labels=_labels(asked.read),
-        )
-        if asked.read
-        else NOTHING,
+        read=read,
     )
 
 
@@ -55,6 +58,7 @@ def _reasons(asked: ClearanceAsk) -> Iterator[str]:
         yield f"Your policy asks before each {asked.function}."
     else:
         yield in_words(asked.rule, asked.impact, asked.reason)
+
     # Imported here because a process that only renders has no use for a parser of shell scripts.
     from iact.core.views.verdict import effects_of
 
@@ -62,7 +66,9 @@ def _reasons(asked: ClearanceAsk) -> Iterator[str]:
     yield from (f"{_EFFECTS.get(effect, effect)}: {what}" for effect, what in effects)
     if not effects:
         yield asked.why
-    elif asked.impact < 2 and any(effect in ("destroy", "send", "authority") for effect, _ in effects):
+
+    sounds_worse = any(effect in ("destroy", "send", "authority") for effect, _ in effects)
+    if sounds_worse and asked.impact < 2:
         yield "It can reach only this session's own files, so it counts as changing files."
 
 
@@ -79,12 +85,14 @@ def answer_html(answer: ClearanceAnswer) -> Markup:
     """The answer to a question."""
     verdict = "allowed" if answer.allow else "denied"
     done = "approved" if answer.allow else "denied"
+    by_policy = "Nobody could be asked, and your policy denied it"
+    if answer.allow:
+        by_policy = "Nobody could be asked, and your policy allowed it"
+
     words = {
         "user": f"You {done} it",
         "time": "Nobody answered in time, so it was denied",
-        "policy": "Nobody could be asked, and your policy allowed it"
-        if answer.allow
-        else "Nobody could be asked, and your policy denied it",
+        "policy": by_policy,
         "endpoint": f"Your approval service {done} it",
     }[answer.by]
     return html(
@@ -100,6 +108,7 @@ _NEW_HOST: Final = html('<p class="why"><span class="t">This address is new here
 
 def host_question_html(asked: HostAsk) -> Markup:
     """A question to a person: whether a module may reach a host."""
+    addresses = (html('<p class="why"><code>{}</code></p>', in_full(address)) for address in asked.addresses)
     return html(
         '<section class="card asked"><header><span class="function">{host}</span> '
         '<span class="badge">{module}</span></header><div class="card-body">'
@@ -110,7 +119,7 @@ def host_question_html(asked: HostAsk) -> Markup:
         host=in_full(rule_of(asked.host, asked.port)),
         module=in_full(asked.module),
         agents=_one_of(asked.agents) if len(asked.agents) > 1 else NOTHING,
-        addresses=joined(html('<p class="why"><code>{}</code></p>', in_full(one)) for one in asked.addresses),
+        addresses=joined(addresses),
         named=in_full(named_by(asked)),
         new=NOTHING if asked.allowed else _NEW_HOST,
         carried=_carried(asked) if asked.private else NOTHING,
@@ -156,6 +165,20 @@ def host_answer_html(answer: HostAnswer) -> Markup:
 def skill_offer_html(offer: SkillOffer) -> Markup:
     """A skill that an agent offers: all of it, as it would be kept."""
     there = "It replaces the skill of this name." if offer.replaces else "There is no skill of this name yet."
+    read = NOTHING
+    if offer.read:
+        read = html(
+            '<p class="why"><span class="t">Its agent and its files have received untrusted content from:</span> {}</p>',
+            joined(html('<span class="badge">{}</span> ', in_full(source)) for source in offer.read),
+        )
+    gone = (
+        html(
+            '<p class="why"><span class="t">Files that are no longer in it:</span> <code>{}</code></p>',
+            in_full(path),
+        )
+        for path in offer.gone
+    )
+
     return html(
         '<section class="card asked"><header><span class="function">{name}</span> '
         '<span class="badge strange t">written by an agent</span></header><div class="card-body">'
@@ -166,34 +189,23 @@ def skill_offer_html(offer: SkillOffer) -> Markup:
         name=in_full(offer.name),
         description=in_full(offer.description),
         there=there,
-        read=html(
-            '<p class="why"><span class="t">Its agent and its files have received untrusted content from:</span> {}</p>',
-            joined(html('<span class="badge">{}</span> ', in_full(one)) for one in offer.read),
-        )
-        if offer.read
-        else "",
-        files=joined(_skill_file(one, replaces=offer.replaces) for one in offer.files),
-        gone=joined(
-            html(
-                '<p class="why"><span class="t">Files that are no longer in it:</span> <code>{}</code></p>',
-                in_full(one),
-            )
-            for one in offer.gone
-        ),
+        read=read,
+        files=joined(_skill_file(file, replaces=offer.replaces) for file in offer.files),
+        gone=joined(gone),
     )
 
 
 def _skill_file(file: SkillFile, *, replaces: bool) -> Markup:
-    change = html(' <span class="badge t">{}</span>', file.change) if replaces else ""
-    # All of it is unfolded: a person who approves it must have seen it.
-    differs = (
-        html(
+    """A file of a skill, and what is changed in it if it is there already. All of it is unfolded: a person who approves
+    it must have seen it."""
+    change = html(' <span class="badge t">{}</span>', file.change) if replaces else NOTHING
+    differs = NOTHING
+    if file.differs:
+        differs = html(
             '<p class="why"><span class="t">What is changed in it:</span></p>{}',
             code_block(exact(file.differs), "diff"),
         )
-        if file.differs
-        else ""
-    )
+
     return html(
         '<p class="why"><code>{}</code>{}</p>{}{}',
         in_full(file.path),
@@ -205,45 +217,82 @@ def _skill_file(file: SkillFile, *, replaces: bool) -> Markup:
 
 def _step_for_person_html(asked: FormAsk) -> Markup:
     """A step of a plan that is the person's, or a result that they are to accept."""
-    lead = html('<span class="t">The plan gives you this step:</span>')
-    then = html(
-        '<span class="t">What you enter is the result of the step, and the plan goes on with it.</span>'
-    )
     if asked.accepts:
         lead = html('<span class="t">A step of the plan gave this; it counts only if you accept it:</span>')
         then = html('<span class="t">What you enter is told to the model that makes it again.</span>')
+    else:
+        lead = html('<span class="t">The plan gives you this step:</span>')
+        then = html(
+            '<span class="t">What you enter is the result of the step, and the plan goes on with it.</span>'
+        )
+
     return html(
         '<section class="card asked"><div class="card-body"><p class="why">{}</p><blockquote class="foreign">{}</blockquote>'
         '<p class="why">{}</p></div></section>',
         lead,
-        joined(html("<p>{}</p>", in_full(line)) for line in asked.message.splitlines()),
+        _quoted(asked.message),
         then,
     )
 
 
+def _quoted(message: str) -> Markup:
+    """The lines of a question that is not ours, each a paragraph."""
+    return joined(html("<p>{}</p>", in_full(line)) for line in message.splitlines())
+
+
 def form_question_html(asked: FormAsk) -> Markup:
-    """A module's question to a person, quoted, with the fields to fill in; or the skill that an agent offers."""
+    """A question to a person: of a module, an agent or a plan, quoted; a tool of their front end; or a skill on
+    offer."""
     if asked.skill is not None:
         return skill_offer_html(asked.skill)
-    module = asked.function.split(".", 1)[0]
     if asked.tool is not None:
-        return html(
-            '<section class="card asked"><header><span class="function">{}</span></header><div class="card-body">'
-            '<p class="why"><span class="t">An agent calls this tool of your front end, which answers automatically. '
-            "You can answer in its place.</span></p>{}</div></section>",
-            in_full(asked.tool.name),
-            code_block(exact(json.dumps(dict(asked.tool.arguments), ensure_ascii=False, indent=1))),
-        )
+        return _front_end_tool_html(asked.tool)
     if asked.by_agent:
-        return html(
-            '<section class="card asked"><header><span class="function t">A question</span></header><div class="card-body">'
-            '<p class="why"><span class="t">An agent that works on a step of the plan asks:</span></p>'
-            '<blockquote class="foreign">{}</blockquote>'
-            '<p class="why"><span class="t">Your answer goes to this agent, which then goes on.</span></p></div></section>',
-            joined(html("<p>{}</p>", in_full(line)) for line in asked.message.splitlines()),
-        )
+        return _question_of_agent_html(asked)
     if asked.by_plan:
         return _step_for_person_html(asked)
+    return _question_of_module_html(asked)
+
+
+def _front_end_tool_html(tool: FrontEndCall) -> Markup:
+    """A call of a tool that the person's own front end has."""
+    return html(
+        '<section class="card asked"><header><span class="function">{}</span></header><div class="card-body">'
+        '<p class="why"><span class="t">An agent calls this tool of your front end, which answers automatically. '
+        "You can answer in its place.</span></p>{}</div></section>",
+        in_full(tool.name),
+        code_block(exact(json.dumps(dict(tool.arguments), ensure_ascii=False, indent=1))),
+    )
+
+
+def _question_of_agent_html(asked: FormAsk) -> Markup:
+    return html(
+        '<section class="card asked"><header><span class="function t">A question</span></header><div class="card-body">'
+        '<p class="why"><span class="t">An agent that works on a step of the plan asks:</span></p>'
+        '<blockquote class="foreign">{}</blockquote>'
+        '<p class="why"><span class="t">Your answer goes to this agent, which then goes on.</span></p></div></section>',
+        _quoted(asked.message),
+    )
+
+
+def _question_of_module_html(asked: FormAsk) -> Markup:
+    """A module's question in its own words, with the fields to fill in, or an address to open."""
+    address = NOTHING
+    if asked.url:
+        address = html(
+            '<p class="why"><span class="t">It wants you to open this address yourself:</span></p>{}',
+            code_block(exact(asked.url)),
+        )
+    fields = NOTHING
+    kept = NOTHING
+    if asked.fields:
+        fields = html(
+            '<dl class="arguments-list">{}</dl>', joined(_form_field(field) for field in asked.fields)
+        )
+        kept = html(
+            '<p class="why"><span class="t">Your input is stored in the journal of this session, so do not enter a password.</span></p>'
+        )
+
     return html(
         '<section class="card asked"><header><span class="function">{function}</span> '
         '<span class="badge strange t">from outside</span></header><div class="card-body">'
@@ -252,22 +301,11 @@ def form_question_html(asked: FormAsk) -> Markup:
         '<p class="why"><span class="t">Your answer goes to this module, which may send it on:</span> '
         '<span class="badge">{module}</span></p>{kept}</div></section>',
         function=in_full(asked.function),
-        module=in_full(module),
-        message=joined(html("<p>{}</p>", in_full(line)) for line in asked.message.splitlines()),
-        address=html(
-            '<p class="why"><span class="t">It wants you to open this address yourself:</span></p>{}',
-            code_block(exact(asked.url)),
-        )
-        if asked.url
-        else "",
-        kept=html(
-            '<p class="why"><span class="t">Your input is stored in the journal of this session, so do not enter a password.</span></p>'
-        )
-        if asked.fields
-        else "",
-        fields=html('<dl class="arguments-list">{}</dl>', joined(_form_field(one) for one in asked.fields))
-        if asked.fields
-        else "",
+        module=in_full(asked.function.split(".", 1)[0]),
+        message=_quoted(asked.message),
+        address=address,
+        fields=fields,
+        kept=kept,
     )
 
 
@@ -288,12 +326,15 @@ def form_answer_html(answer: FormAnswer) -> Markup:
         ("core", "cancel"): "This answer is no longer needed",
         ("policy", "cancel"): "No one could be asked",
     }.get((answer.by, answer.decision), "")
+    outcome = html('<p class="aside"><span class="badge {} t">{}</span></p>', verdict, words)
+
     rows = [
         html("<dt>{}</dt><dd>{}</dd>", in_full(name), code_block(exact(_shown(value))))
         for name, value in (answer.values or {}).items()
     ]
-    told = html('<p class="aside"><span class="badge {} t">{}</span></p>', verdict, words)
-    return html('{}<dl class="arguments-list">{}</dl>', told, joined(rows)) if rows else told
+    if not rows:
+        return outcome
+    return html('{}<dl class="arguments-list">{}</dl>', outcome, joined(rows))
 
 
 def _shown(value: JSON) -> str:
@@ -321,14 +362,16 @@ def host_reach_html(reached: HostReach) -> Markup:
 
 
 def _arguments(asked: ClearanceAsk) -> Markup:
-    attached = asked.attached or {}
+    """The arguments of a call: those that are written out, then those whose value is stored."""
     rows = [_argument(name, value, asked.provenance.get(name, ())) for name, value in asked.params.items()]
     rows += [
-        _stored(name, one, asked.provenance.get(name, ()))
-        for name, one in attached.items()
+        _stored(name, value, asked.provenance.get(name, ()))
+        for name, value in (asked.attached or {}).items()
         if name not in asked.params
     ]
-    return html('<dl class="arguments-list">{}</dl>', joined(rows)) if rows else aside("No arguments.")
+    if not rows:
+        return aside("No arguments.")
+    return html('<dl class="arguments-list">{}</dl>', joined(rows))
 
 
 def _argument(name: str, value: JSON, labels: Iterable[str]) -> Markup:
@@ -338,30 +381,30 @@ def _argument(name: str, value: JSON, labels: Iterable[str]) -> Markup:
 
 def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> Markup:
     words = f"{value.size:,} bytes of {value.media or 'an unknown type'}, SHA-256 {value.sha256}"
+    is_text = (value.media or "").startswith("text/")
+    opener = NOTHING
+    if is_text and value.sha256:
+        opener = html(
+            ' <button type="button" class="link open-value t" data-sha256="{}">Open in full</button>',
+            value.sha256,
+        )
+
     return html(
         '<dt>{}{}</dt><dd class="aside">{}{}</dd>',
         in_full(name),
         _labels(labels),
         in_full(words),
-        html(
-            ' <button type="button" class="link open-value t" data-sha256="{}">Open in full</button>',
-            value.sha256,
-        )
-        if value.sha256 and (value.media or "").startswith("text/")
-        else "",
+        opener,
     )
 
 
 def _labels(labels: Iterable[str]) -> Markup:
     """Where a value comes from, as badges; origins other than the user and the model are highlighted."""
-    return joined(
-        html(
-            ' <span class="badge t {}">{}</span>',
-            "" if one in ("user", "model") else "strange",
-            in_full(_from(one)),
-        )
-        for one in labels
-    )
+    badges: list[Markup] = []
+    for label in labels:
+        look = "" if label in ("user", "model") else "strange"
+        badges.append(html(' <span class="badge t {}">{}</span>', look, in_full(_from(label))))
+    return joined(badges)
 
 
 def _from(label: str) -> str:
@@ -377,11 +420,14 @@ def recall_html(recall: Recall, text: str) -> Markup:
     lines = [line.removeprefix("- ") for line in text.split("\n") if line]
     if not lines:
         return aside("Nothing was recalled.")
+
     if recall.standing:
         items = joined(html("<li><p>{}</p></li>", line) for line in lines)
         return html(
             '<p class="aside t">Every agent of this session is told:</p><ul class="recalled">{}</ul>', items
         )
+
+    # Some lines may have no source that is known.
     rows: list[MemorySource | None] = [*recall.rows]
     rows += [None] * (len(lines) - len(rows))
     return html(
@@ -394,13 +440,21 @@ def recall_html(recall: Recall, text: str) -> Markup:
 def _fragment(line: str, row: MemorySource | None) -> Markup:
     if row is None:
         return html("<li><p>{}</p></li>", line)
+
+    details = [f"score {row.score:.2f}"]
+    if row.why:
+        details.append(row.why)
+    disputed = NOTHING
+    if row.contradicts:
+        disputed = html('<span class="badge incomplete t">contradicted</span>')
+
     return html(
         '<li><p>{line}</p><p class="aside" title="{details}">{words}{labels} {disputed}</p></li>',
         line=line,
-        details=" · ".join(one for one in (f"score {row.score:.2f}", row.why) if one),
-        words=" · ".join(_found(row)),
+        details=" · ".join(details),
+        words=" · ".join(_source(row)),
         labels=_labels(row.untrusted),
-        disputed=html('<span class="badge incomplete t">contradicted</span>') if row.contradicts else NOTHING,
+        disputed=disputed,
     )
 
 
@@ -408,7 +462,8 @@ _GOOD: Final = 0.5
 """Scores from here on are called a good match."""
 
 
-def _found(row: MemorySource) -> Iterator[str]:
+def _source(row: MemorySource) -> Iterator[str]:
+    """How well a memory fits, and where it is from."""
     yield row.kind
     yield "good match" if row.score >= _GOOD else "match"
     if row.agent:
@@ -428,25 +483,27 @@ def plan_html(plan: Plan) -> Markup:
     changes = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     if plan.version == 1:
         changes = "1 step" if len(plan.add) == 1 else f"{len(plan.add)} steps"
+
     head = f"Plan, version {plan.version}: {changes}." if changes else f"Plan, version {plan.version}."
-    why = html('<p class="aside t">{}</p>', plan.reason) if plan.reason and plan.version > 1 else NOTHING
-    return joined((aside(head), why))
+    if plan.version == 1 or not plan.reason:
+        return aside(head)
+    return joined((aside(head), html('<p class="aside t">{}</p>', plan.reason)))
 
 
-def extend_html(more: Extend) -> Markup:
+def extend_html(extension: Extend) -> Markup:
     """Steps that join a version without a decision: while the plan or its reasoning is being written."""
-    names = ", ".join(str(one.get("id")) for one in more.add)
-    return aside(f"{names} joined the plan: {more.reason}.")
+    names = ", ".join(str(step.get("id")) for step in extension.add)
+    return aside(f"{names} joined the plan: {extension.reason}.")
 
 
 def node_html(node: Node) -> Markup:
     """A change of one node of a plan."""
-    word = "".join(one for one in node.to if "a" <= one <= "z")
+    look = "".join(letter for letter in node.to if "a" <= letter <= "z")
     return html(
         '<p class="aside"><span class="function">{}</span> <span class="badge {} t">{}</span> '
         '<span class="t">{}</span></p>',
         node.node,
-        word,
+        look,
         node.to.replace("_", " "),
         node.detail,
     )
@@ -514,10 +571,11 @@ _QUESTIONS: Final = {
 def ask_html(ask: Ask, text: str) -> Markup:
     """A model's answer about a plan."""
     what = _QUESTIONS.get(ask.question, ask.question)
-    if ask.node:
-        what = (
-            f'how to replace step "{ask.node}"' if ask.question == "patch" else f'{what} (step "{ask.node}")'
-        )
+    if ask.node and ask.question == "patch":
+        what = f'how to replace step "{ask.node}"'
+    elif ask.node:
+        what = f'{what} (step "{ask.node}")'
+
     words = f"Asked the model {what}"
     if ask.failed:
         return aside(f"{words}. It returned no valid answer: {ask.failed}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from iact.web.ports import FirstMessage, Product
+from iact.web.ports import FirstMessage, Product, RoleView
 from iact.web.wire import answers, requests
 
 
@@ -16,18 +16,25 @@ class ChoicesClient(Protocol):
 
 
 async def list_roles(client: ChoicesClient, message: requests.ListRoles) -> answers.Roles:
-    found = await asyncio.to_thread(client.product().choices.roles)
+    roles = await asyncio.to_thread(client.product().choices.roles)
+    return {"list": [_role_row(role) for role in roles]}
+
+
+def _role_row(role: RoleView) -> answers.Role:
+    terms = role.terms
     return {
-        "list": [
-            {
-                "role": one.role, "url": one.url, "model": one.model, "context": one.context, "key": one.key,
-                "own": one.own, "dialect": one.terms.dialect,
-                "takes": None if one.terms.takes is None else [*one.terms.takes], "price_prompt": one.terms.price_prompt,
-                "price_cached": one.terms.price_cached, "price_completion": one.terms.price_completion,
-            }
-            for one in found
-        ]
-    }  # fmt: skip
+        "role": role.role,
+        "url": role.url,
+        "model": role.model,
+        "context": role.context,
+        "key": role.key,
+        "own": role.own,
+        "dialect": terms.dialect,
+        "takes": None if terms.takes is None else [*terms.takes],
+        "price_prompt": terms.price_prompt,
+        "price_cached": terms.price_cached,
+        "price_completion": terms.price_completion,
+    }
 
 
 async def try_role(client: ChoicesClient, message: requests.TryRole) -> answers.TriedModel:
@@ -48,15 +55,19 @@ async def forget_role(client: ChoicesClient, message: requests.ForgetRole) -> an
 
 
 async def list_presets(client: ChoicesClient, message: requests.ListPresets) -> answers.Presets:
-    return {
-        "list": [
-            {
-                "name": one.name, "title": one.title, "url": one.url, "needs_key": one.needs_key, "keys": one.keys,
-                "about": one.about,
-            }
-            for one in client.product().choices.presets()
-        ]
-    }  # fmt: skip
+    rows: list[answers.Preset] = [
+        {
+            "name": preset.name,
+            "title": preset.title,
+            "url": preset.url,
+            "needs_key": preset.needs_key,
+            "keys": preset.keys,
+            "about": preset.about,
+        }
+        for preset in client.product().choices.presets()
+    ]
+
+    return {"list": rows}
 
 
 async def list_model_files(client: ChoicesClient, message: requests.ListModelFiles) -> answers.ModelFiles:
@@ -97,13 +108,13 @@ async def use_endpoint(client: ChoicesClient, message: requests.UseEndpoint) -> 
 async def list_first_messages(
     client: ChoicesClient, message: requests.ListFirstMessages
 ) -> answers.FirstMessages:
-    found = await asyncio.to_thread(client.product().choices.first_messages)
-    return {"list": [{"name": one.name, "text": one.text} for one in found]}
+    messages = await asyncio.to_thread(client.product().choices.first_messages)
+    return {"list": [{"name": first.name, "text": first.text} for first in messages]}
 
 
 async def keep_first_message(client: ChoicesClient, message: requests.KeepFirstMessage) -> answers.Nothing:
-    kept = FirstMessage(message.name.strip(), message.text)
-    await asyncio.to_thread(client.product().choices.keep_first_message, kept)
+    first = FirstMessage(message.name.strip(), message.text)
+    await asyncio.to_thread(client.product().choices.keep_first_message, first)
     return {}
 
 

@@ -58,8 +58,9 @@ def coloured(text: str, language: str) -> Markup:
         return escaped(text)
     if language in ("diff", "patch"):
         return diff(text)
-    made = in_spare_time(lambda: _made(text, language))
-    return escaped(text) if made is None else made
+
+    highlighted = in_spare_time(lambda: _highlighted(text, language))
+    return escaped(text) if highlighted is None else highlighted
 
 
 def holds_diff(text: str) -> bool:
@@ -82,24 +83,34 @@ def language_of(path: str) -> str:
     return _by_ending().get(ending.lower(), "") if dot else ""
 
 
-def _made(text: str, language: str) -> Markup | None:
+def _highlighted(text: str, language: str) -> Markup | None:
+    """The tokens of code as spans, or None if its language is not known, or its lexer changed it."""
     lexer = _lexer(language)
     if lexer is None:
         return None
+
     tokens = list(lexer.get_tokens(text))
     whole = "".join(value for _, value in tokens)
     if whole != text and whole != f"{text}\n":
         return None  # lexers may add a final line feed; one that changed anything else is not used
-    parts: list[Markup] = []
-    held, cls, left = "", "", len(text)
+
+    # Tokens of the same class are one span, with the blanks between them.
+    spans: list[Markup] = []
+    span = ""
+    cls = ""
+    left = len(text)
     for kind, value in tokens:
-        value, of = value[:left], _class(str(kind))
-        left -= len(value)
-        if of != cls and value.strip():
-            parts.append(_span(held, cls))
-            held, cls = "", of
-        held += value
-    return joined((*parts, _span(held, cls)))
+        piece = value[:left]  # without a line feed that the lexer added
+        left -= len(piece)
+
+        piece_cls = _class(str(kind))
+        if piece_cls != cls and piece.strip():
+            spans.append(_span(span, cls))
+            span = ""
+            cls = piece_cls
+        span += piece
+
+    return joined((*spans, _span(span, cls)))
 
 
 def _span(text: str, cls: str) -> Markup:
@@ -124,7 +135,7 @@ def _by_ending() -> dict[str, str]:
     """A language for each file name extension; the first of several."""
     from pygments.lexers import get_all_lexers
 
-    found = {
+    languages = {
         "md": "markdown",
         "txt": "",
         "html": "html",
@@ -134,9 +145,11 @@ def _by_ending() -> dict[str, str]:
     }
     for _, aliases, patterns, _ in get_all_lexers(plugins=False):
         for pattern in patterns:
-            if aliases and pattern.startswith("*.") and pattern[2:].isalnum():
-                found.setdefault(pattern[2:], aliases[0])
-    return found
+            ending = pattern.removeprefix("*.")
+            if aliases and pattern.startswith("*.") and ending.isalnum():
+                languages.setdefault(ending, aliases[0])
+
+    return languages
 
 
 @cache

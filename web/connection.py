@@ -128,6 +128,11 @@ class Whereabouts:
     shows: LinkView | None = None
     """What the link leaves out, if the client came by a link."""
 
+    @property
+    def shows_a_part(self) -> bool:
+        """Whether the client came by a link that leaves something out."""
+        return self.shows is not None and self.shows != LinkView()
+
     def permits(self, right: Right) -> bool:
         """Whether what a link shows is enough for a right. It never is for more than seeing the session."""
         rule = RULES[right]
@@ -164,7 +169,11 @@ _ID_WITHIN: Final = 1 << 16
 
 
 class Connection:
-    """Serves one open websocket until it closes. Times are in seconds. `own`: what `who` owns, or None."""
+    """Serves one open websocket until it closes. Times are in seconds. `own`: what `who` owns, or None.
+
+    It has one place in a session at a time: it watches none, waits for one that is being read (`_opening`), or watches
+    one (`_session`, with its follower, history and files, which change together).
+    """
 
     def __init__(
         self,
@@ -184,47 +193,67 @@ class Connection:
         self._guest = AsyncExitStack()
         """Keeps open what the owner of the watched session has, if that is another user."""
         self._shared = shared
-        self._incoming: IncomingFile | None = None
-        self._asked: str | int | None = None  # the id of the message that is being answered
-        self._upload: str | int | None = None  # the id of the message that announced the file
-        self._cursor = Cursor()
-        self._hello_timeout = hello_timeout
-        self._session: Session | None = None
-        self._follower: asyncio.Task[None] | None = None
-        self._standings: asyncio.Task[None] | None = None
-        self._board: asyncio.Task[None] | None = None
-        self._opening: Opening | None = None
-        self._history: RecordHistory | None = None
-        self._files: FileMessages | None = None
-        self._bucket = TokenBucket(Rate(MESSAGES_PER_SECOND, BURST))
-        self._refused = 0
-        self._turn = asyncio.Lock()
+
+        self._asked: str | int | None = None
+        """The id of the message that is being answered."""
         self._arrived = asyncio.Queue[str | bytes | None](_ARRIVED)
         """What came and is not carried out yet; None: nothing more comes."""
+        self._bucket = TokenBucket(Rate(MESSAGES_PER_SECOND, BURST))
+        self._refused = 0
+        """How many messages were refused because too many came at once."""
+        self._hello_timeout = hello_timeout
+
+        self._incoming: IncomingFile | None = None
+        """The announced file."""
+        self._upload: str | int | None = None
+        """The id of the message that announced it."""
+
+        self._session: Session | None = None
+        """The watched session, and below what follows from it; None: none is watched, or it is being read."""
+        self._history: RecordHistory | None = None
+        self._files: FileMessages | None = None
+        self._follower: asyncio.Task[None] | None = None
+        self._opening: Opening | None = None
+        """The session that is being read, to be watched then."""
+        self._cursor = Cursor()
+        self._turn = asyncio.Lock()
+        """The client's place in the queue for rendering."""
+
+        self._standings: asyncio.Task[None] | None = None
+        """Reports the sessions that change, once the client has asked for that."""
+        self._board: asyncio.Task[None] | None = None
+        """Reports how far the model on board is."""
 
     async def serve(self) -> None:
         """Run until the client leaves or is disconnected."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                looking = tasks.create_task(self._look_again())
+                access_check = tasks.create_task(self._look_again())
                 try:
                     await self._read()
                 finally:
-                    looking.cancel()
-                    self._no_upload()
-                    for telling in (self._standings, self._board):
-                        if telling is not None:
-                            telling.cancel()
-                    if self._opening is not None and self._opening.task is not None:
-                        self._opening.task.cancel()
-                    await self._unfollow()
-                    await self._guest.aclose()
+                    access_check.cancel()
+                    await self._let_go()
         except* (ConnectionClosed, SlowReader):
             pass
         except* Exception as group:
             _log.error("A websocket connection ended by an error.", exc_info=group, extra=self._about)
             await self._outbox.cut(1011, "internal error; see the server's log")
+
+    async def _let_go(self) -> None:
+        """End everything that this client alone needed."""
+        self._no_upload()
+
+        reports = (self._standings, self._board)
+        for report in reports:
+            if report is not None:
+                report.cancel()
+
+        if self._opening is not None and self._opening.task is not None:
+            self._opening.task.cancel()
+        await self._unfollow()
+        await self._guest.aclose()
 
     @property
     def _about(self) -> Mapping[str, str]:
@@ -251,11 +280,16 @@ class Connection:
                 await self._outbox.cut(ENDED, "you are signed out, or may not see this session any more")
 
     def _holds(self, people: People) -> bool:
-        place, session = self._place, self.watches
+        """Whether the client may still do what it was let in for."""
         if not people.holds(self.who):
             return False
+
+        place = self._place
+        session = self.watches
         if place is None or place.tenant is self._own or not session:
             return True
+
+        # With another role, or another view, it has to begin again: what it was shown may be too much.
         grant = people.grant(self.who, session)
         return grant is not None and (grant.role, grant.view) == (place.role, place.shows)
 
@@ -266,6 +300,7 @@ class Connection:
         except TimeoutError:
             await self._outbox.cut(1008, "no message came in time")
             return
+
         if self._shared.people is not None and self.who != LOCAL:
             await self._outbox.send(
                 {"type": "you", "name": self.who.name, "admin": self.who.admin, "guest": bool(self.who.link)}
@@ -278,6 +313,7 @@ class Connection:
                 await self._arrive(frame)
         except ConnectionClosed:
             pass  # what has arrived is still carried out
+
         await self._arrived.put(None)
         await carrying_out
 
@@ -298,26 +334,32 @@ class Connection:
 
     async def _carry_out(self) -> None:
         """Carry out what arrives, one message after the other."""
-        first = True
+        product = None if self._own is None else self._own.product
+        is_first = True
         while (frame := await self._arrived.get()) is not None:
             await self._take(frame)
-            if first and self._own is not None and self._own.product is not None:
-                self._board = self._tasks.create_task(self._tell_board(self._own.product.board))
-            first = False
+
+            # Not before the first message is answered, which says what the client watches.
+            if is_first and product is not None:
+                self._board = self._tasks.create_task(self._tell_board(product.board))
+            is_first = False
 
     async def _take(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes) and self._incoming is not None:
             # Uploads are bounded by the announced size, not by a rate.
             await self._feed(self._incoming, frame)
             return
+
         if self._bucket.take(time.monotonic()) > 0:
             await self._refuse_flood(frame)
             return
+
         raw = _parse(frame)
         if raw is None:
             sentence = "A message must be a JSON object in a text frame; this one can't be read."
             await self._outbox.error(_id_in(frame), "invalid", sentence)
             return
+
         await self._dispatch(raw)
 
     async def _feed(self, incoming: IncomingFile, data: bytes) -> None:
@@ -343,6 +385,7 @@ class Connection:
         if self._refused > REFUSALS_BEFORE_CLOSE:
             await self._outbox.cut(1008, "too many messages")
             return
+
         raw = _parse(frame)
         identity = _id(raw) if raw is not None else _id_in(frame)
         await self._outbox.error(
@@ -350,29 +393,35 @@ class Connection:
         )
 
     async def _dispatch(self, raw: Mapping[str, object]) -> None:
-        name, identity = raw.get("type"), _id(raw)
+        """Carry out a message, or have it wait until the watched session is open."""
+        name = raw.get("type")
+        identity = _id(raw)
         if not isinstance(name, str):
             await self._outbox.error(identity, "invalid", "A message needs a field 'type' that is a string.")
-        elif name not in COMMANDS:
+            return
+
+        if name not in COMMANDS:
             known = ", ".join(COMMANDS)
             sentence = f"There is no message type {name[:40]!r}; there are: {known}."
             await self._outbox.error(identity, "unknown", sentence)
-        elif self._opening is not None and not COMMANDS[name].while_opening:
-            if len(self._opening.waiting) < _WAITING:
-                self._opening.waiting.append((name, identity, raw))
-            else:
-                await self._outbox.error(
-                    identity, "rate", "Too many messages are waiting for this session to open."
-                )
-        else:
+            return
+
+        if self._opening is None or COMMANDS[name].while_opening:
             await self._perform(name, identity, raw)
+        elif len(self._opening.waiting) < _WAITING:
+            self._opening.waiting.append((name, identity, raw))
+        else:
+            sentence = "Too many messages are waiting for this session to open."
+            await self._outbox.error(identity, "rate", sentence)
 
     async def _perform(self, name: str, identity: str | int | None, raw: Mapping[str, object]) -> None:
+        """Carry out a message, and answer it. `identity`: the client's own id of it."""
+        command = COMMANDS[name]
         self._asked = identity
         try:
-            self.demand(COMMANDS[name].right)
+            self.demand(command.right)
             with acting(self.who.name):
-                answer = await COMMANDS[name].run(self, raw)
+                answer = await command.run(self, raw)
         except ValidationError as error:
             await self._outbox.error(identity, "invalid", _sentence(error))
         except IactError as error:
@@ -406,8 +455,13 @@ class Connection:
         Raises:
             Forbidden: the client lacks it.
         """
-        role = self._place.role if self._place is not None else "reader"
-        if not may(self.who, right, role) or (self._place is not None and not self._place.permits(right)):
+        role: Role = "reader"
+        is_shown = True
+        if self._place is not None:
+            role = self._place.role
+            is_shown = self._place.permits(right)
+
+        if not may(self.who, right, role) or not is_shown:
             raise Forbidden(refusal(right))
 
     def _mine(self) -> Tenant:
@@ -428,18 +482,23 @@ class Connection:
         """
         if self._own is not None and (session is None or self._own.runtime.store.holds(session)):
             return session, Whereabouts(self._own)
-        people, tenants = self._shared.people, self._shared.tenants
+
+        people = self._shared.people
+        tenants = self._shared.tenants
         if people is None or tenants is None:
             return session, Whereabouts(self._mine())
+
         grant = await asyncio.to_thread(people.grant, self.who, session)
         if grant is None:
             if self._own is None:
                 raise UsageError(f"There is no session {session!r} here.")
             return session, Whereabouts(self._own)
+
         tenant = await self._guest.enter_async_context(tenants.lease(grant.owner))
         if await asyncio.to_thread(_is_gone, tenant.runtime.store, grant.session):
             # Only the owner may learn more about it, such as that it is in the trash.
             raise UsageError(f"There is no session {grant.session!r} here.")
+
         return grant.session, Whereabouts(tenant, grant.role, grant.owner_name, grant.view)
 
     async def greet(self, session_id: str | None, cursor: Cursor) -> None:
@@ -447,29 +506,41 @@ class Connection:
         await self._leave()
         self._cursor = cursor
         session_id, place = await self._find(session_id)
-        runtime, self._place = place.tenant.runtime, place
+        self._place = place
+        runtime = place.tenant.runtime
         if session_id is None:
-            model, small = runtime.model_label, sorted(runtime.small_models)
-            await self._outbox.send(
-                {"type": "session", "id": None, "since": 0, "model": model, "small": small}
-            )
-            await self._outbox.send({"type": "tree", "nodes": []})
+            await self._greet_without_session(runtime)
             return
 
-        if place.shows is not None and place.shows != LinkView():
-            self._follow(await asyncio.to_thread(_shared, runtime, session_id, place.shows), Cursor())
+        if place.shows_a_part:
+            await self._follow_part(session_id, place)
             return
-        known = runtime.is_open(session_id)
+
+        is_open = runtime.is_open(session_id)
 
         async def opened() -> Session:
-            if place.role == "reader" and not known:  # viewing must not start anything
+            if place.role == "reader" and not is_open:  # viewing must not start anything
                 return await asyncio.to_thread(self._shared.stored.read, runtime, session_id)
             try:
                 return await runtime.open(session_id)
             except ForeignSession:
                 return await asyncio.to_thread(self._shared.stored.read, runtime, session_id)
 
-        await self._begin(session_id, cursor, opened, known=known, readonly=False)
+        await self._begin(session_id, cursor, opened, at_once=is_open, readonly=False)
+
+    async def _greet_without_session(self, runtime: Runtime) -> None:
+        """Tell what a session that began now would be like."""
+        model = runtime.model_label
+        small = sorted(runtime.small_models)
+        await self._outbox.send({"type": "session", "id": None, "since": 0, "model": model, "small": small})
+        await self._outbox.send({"type": "tree", "nodes": []})
+
+    async def _follow_part(self, session: str, place: Whereabouts) -> None:
+        """Watch the part of a session that a link shows. It is read as it is on disk, whole, before any of it is
+        shown."""
+        assert place.shows is not None
+        view = await asyncio.to_thread(_shared, place.tenant.runtime, session, place.shows)
+        self._follow(view, Cursor())
 
     @property
     def said(self) -> AnsweredMessages[answers.InSession]:
@@ -485,7 +556,7 @@ class Connection:
         """The watched session; opens a new one if there is none."""
         if self._session is None:
             self._place = Whereabouts(self._mine())
-            self._follow(await self.runtime.open(None), self._anew())
+            self._follow(await self.runtime.open(None), self._cursor_of_new())
         assert self._session is not None
         return self._session
 
@@ -515,32 +586,40 @@ class Connection:
         """View a stored session from now on."""
         product = self._own.product if self._own is not None else None
         examples = () if product is None else product.examples()
+
+        # Only an id may be that of another user's session: an example, or a path, is among what is the client's own.
         name = Path(journal).name
-        known = any(example.id == journal for example in examples) or name != journal
-        if known:
+        is_example = any(example.id == journal for example in examples)
+        is_own = is_example or name != journal
+        if is_own:
             place = Whereabouts(self._mine())
         else:
             await self._leave()
-            place = (await self._find(name))[1]
+            _, place = await self._find(name)
+
         runtime = place.tenant.runtime
-        if place.shows is not None and place.shows != LinkView():
+        if place.shows_a_part:
             self._place = place
-            self._follow(await asyncio.to_thread(_shared, runtime, name, place.shows), Cursor())
+            await self._follow_part(name, place)
             return
 
         async def opened() -> Session:
             return await asyncio.to_thread(self._shared.stored.read, runtime, journal, examples)
 
-        known = known or await asyncio.to_thread(self._shared.stored.kept, runtime, journal)
-        if known:
-            stored = await opened()
-            if place.tenant is self._own:
-                await self._leave()
-            self._cursor, self._place = cursor, place
-            self._follow(stored, cursor)
+        at_once = is_own or await asyncio.to_thread(self._shared.stored.kept, runtime, journal)
+        if not at_once:
+            self._cursor = cursor
+            self._place = place
+            await self._begin(name, cursor, opened, at_once=False, readonly=True)
             return
-        self._cursor, self._place = cursor, place
-        await self._begin(name, cursor, opened, known=False, readonly=True)
+
+        # Read first: if that fails, the client still watches what it watched before.
+        stored = await opened()
+        if place.tenant is self._own:
+            await self._leave()
+        self._cursor = cursor
+        self._place = place
+        self._follow(stored, cursor)
 
     async def _begin(
         self,
@@ -548,45 +627,53 @@ class Connection:
         cursor: Cursor,
         opened: Callable[[], Awaitable[Session]],
         *,
-        known: bool,
+        at_once: bool,
         readonly: bool,
     ) -> None:
         """Watch a session. If reading it takes a while, its end is shown in the meantime.
 
-        `known`: it does not take a while.
+        `at_once`: it does not take a while.
         """
+        store = self._there().tenant.runtime.store
         newest: Sequence[Record] = ()
-        if cursor.lazy and not cursor.since and not known:
-            newest = await asyncio.to_thread(self._there().tenant.runtime.store.end, name)
+        if cursor.lazy and not cursor.since and not at_once:
+            newest = await asyncio.to_thread(store.end, name)
         if not newest:
             self._follow(await opened(), cursor)
             return
-        folder = self._there().tenant.runtime.store.path_of(name)
+
+        folder = store.path_of(name)
         rendered = self._shared.rendered
-        has = await show_end(
+        shown = await show_end(
             self._outbox, name, newest, cursor, rendered, folder, self._turn, readonly=readonly
         )
-        self._opening = Opening({record.n: record for record in newest}, folder, has.early)
-        self._opening.task = self._tasks.create_task(self._finish(self._opening, opened, has))
+
+        self._opening = Opening({record.n: record for record in newest}, folder, shown.early)
+        self._opening.task = self._tasks.create_task(self._finish(self._opening, opened, shown))
 
     async def _finish(
         self, opening: Opening, opened: Callable[[], Awaitable[Session]], cursor: Cursor
     ) -> None:
         """Finish opening a session, then answer the requests that have waited for it."""
-        failed: IactError | None = None
         # Reading everything keeps the processor busy; first answer what the page requests for the part it shows.
         await asyncio.sleep(_HEAD_START)
+
+        failure: IactError | None = None
         try:
             self._follow(await opened(), cursor)
         except IactError as error:
-            failed = error
+            failure = error
             await self._outbox.send({"type": "refused", "code": _code(error), "message": str(error)})
+
+        # One at a time from the front: while one is carried out, more may come.
         while opening.waiting:
             name, identity, raw = opening.waiting.pop(0)
-            if failed is not None:
-                await self._outbox.error(identity, _code(failed), str(failed))
+            if failure is not None:
+                await self._outbox.error(identity, _code(failure), str(failure))
             else:
                 await self._perform(name, identity, raw)
+
+        # One of them may have led to another session.
         if self._opening is opening:
             self._opening = None
 
@@ -617,10 +704,11 @@ class Connection:
         Raises:
             UsageError: there is none.
         """
-        text = self.source(n)
+        body = self.source(n)
         session = await self.session()
         stored = await asyncio.to_thread(blob_text, session.records(n - 1)[0], session.journal.parent)
-        text = visible(without_escapes(text if stored is None else stored))
+
+        text = visible(without_escapes(body if stored is None else stored))
         return text[:_WHOLE], max(0, len(text) - _WHOLE)
 
     async def render(self, numbers: Sequence[int]) -> list[answers.Html]:
@@ -628,14 +716,15 @@ class Connection:
         rendered = self._shared.rendered
         if self._session is not None:
             return await rendered.several(self._session, numbers, self._turn)
+
         opening = self._opening
         if opening is None:
             return []
+
         records = [opening.records[n] for n in numbers if n in opening.records]
         for record in records:
             opening.early[record.n] = await rendered.early(record, opening.folder, self._turn)
-        made = [opening.early[record.n] for record in records]
-        return [html_of(one) for one in made]
+        return [html_of(opening.early[record.n]) for record in records]
 
     async def format(self, agent: str, text: str) -> answers.Formatted:
         """The HTML of what an agent of the watched session is writing.
@@ -646,8 +735,9 @@ class Connection:
         session = self.watched()
         if isinstance(session, StoredSession):
             raise UsageError("This session is stored, so no agent is writing in it.")
-        made = await self._shared.rendered.draft(session, agent, text, self._turn)
-        return {"closed": made.closed, "html": made.html, "open": made.open}
+
+        draft = await self._shared.rendered.draft(session, agent, text, self._turn)
+        return {"closed": draft.closed, "html": draft.html, "open": draft.open}
 
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
         """Announce a file, dropping an incomplete one. `archive`: it is a session's archive, which is imported from
@@ -665,6 +755,7 @@ class Connection:
         """
         if self._incoming is None:
             raise UsageError("No file was announced; send an upload message first.")
+
         incoming = self._incoming
         try:
             content = incoming.whole()
@@ -681,13 +772,13 @@ class Connection:
         """
         if self._incoming is None or self._incoming.file is not None:
             raise UsageError("No message was announced; send an upload message first.")
+
         try:
-            text = self._incoming.whole().decode()
+            return self._incoming.whole().decode()
         except UnicodeDecodeError as error:
             raise UsageError("The uploaded message is not text in UTF-8.") from error
         finally:
             self._no_upload()
-        return text
 
     @contextmanager
     def uploaded(self) -> Iterator[Path]:
@@ -698,7 +789,9 @@ class Connection:
         """
         if self._incoming is None or self._incoming.file is None:
             raise UsageError("No archive was announced; send an upload message first.")
-        incoming, self._incoming = self._incoming, None
+
+        incoming = self._incoming
+        self._incoming = None
         try:
             yield incoming.stored()
         finally:
@@ -719,8 +812,11 @@ class Connection:
         """
         if self._files is None:
             raise UsageError(_NONE_WATCHED)
-        if self._place is not None and self._place.shows is not None and "files" in self._place.shows.hides:
+
+        shows = None if self._place is None else self._place.shows
+        if shows is not None and "files" in shows.hides:
             raise Forbidden("This link does not show the files of the session.")
+
         return self._files
 
     def offer(self, name: str, content: Content, *, view: View | None = None) -> str:
@@ -778,12 +874,15 @@ class Connection:
 
     async def seek(self, at: int | None) -> None:
         """Send the tree as it was after record `at`, or as it is now."""
-        past = self.history()
+        history = self.history()
         session = await self.session()
-        if at is None or (isinstance(session, StoredSession) and at == len(session.records())):
+
+        is_end_of_stored = isinstance(session, StoredSession) and at == len(session.records())
+        if at is None or is_end_of_stored:
             nodes: Sequence[NodeView] = session.tree()
         else:
-            nodes = await past.nodes(at)
+            nodes = await history.nodes(at)
+
         await self._outbox.send({"type": "tree", "at": at, "nodes": [node_fields(node) for node in nodes]})
 
     async def fork(self, at: int, text: str, *, run: bool) -> tuple[str, int]:
@@ -793,18 +892,20 @@ class Connection:
         """
         self.history()
         source = await self.session()
-        others = (
-            isinstance(source, StoredSession) and source.example
-        ) or self._there().tenant is not self._own
-        place = source.journal.parent
-        identity = await (self.runtime.adopt(place, at) if others else self.runtime.fork(place, at, run=run))
+        folder = source.journal.parent
+
+        is_example = isinstance(source, StoredSession) and source.example
+        if is_example or self._there().tenant is not self._own:
+            identity = await self.runtime.adopt(folder, at)
+        else:
+            identity = await self.runtime.fork(folder, at, run=run)
+
         session = await self.runtime.open(identity)
         # Await nothing in between: unfinished work of the shared records, if it may continue, would come first.
-        said = await session.say(text)
-        await self._leave()
-        self._place = Whereabouts(self._mine())
-        self._follow(session, self._anew())
-        return session.id, said.n
+        record = await session.say(text)
+
+        await self._watch_own(session)
+        return session.id, record.n
 
     async def adopt(self, at: int | None) -> str:
         """Make the user's own session from the watched one, up to record `at`, and watch that. Returns its id."""
@@ -812,10 +913,15 @@ class Connection:
         source = await self.session()
         identity = await self.runtime.adopt(source.journal.parent, at)
         session = await self.runtime.open(identity)
+
+        await self._watch_own(session)
+        return session.id
+
+    async def _watch_own(self, session: Session) -> None:
+        """Watch a session of the client's own, which was just made, instead of the one that it watches."""
         await self._leave()
         self._place = Whereabouts(self._mine())
-        self._follow(session, self._anew())
-        return session.id
+        self._follow(session, self._cursor_of_new())
 
     async def send(self, message: News) -> None:
         """Send a message that is not an answer."""
@@ -828,8 +934,8 @@ class Connection:
 
     async def _tell_standings(self) -> None:
         async with self.runtime.watch_sessions() as changes:
-            async for session, now in changes:
-                await self._outbox.send(standing_fields(session, now))
+            async for session, status in changes:
+                await self._outbox.send(standing_fields(session, status))
 
     async def _tell_board(self, board: Board) -> None:
         """Report how far the model on board is, from now on."""
@@ -838,45 +944,60 @@ class Connection:
                 await self._outbox.send(_board_news(state))
                 await asyncio.sleep(_BOARD_SECONDS)
 
-    def _anew(self) -> Cursor:
+    def _cursor_of_new(self) -> Cursor:
         """A cursor for a new session, with the client's preferences."""
         return Cursor(lazy=self._cursor.lazy)
 
     def _follow(self, session: Session, cursor: Cursor) -> None:
+        """Watch a session from now on. Everything that belongs to it changes without a break in between."""
         place = self._there()
         self._session = session
         self._history = SharedHistory(session) if isinstance(session, SharedView) else RecordHistory(session)
         self._files = FileMessages.of(session, place.tenant.runtime)
-        self._follower = self._tasks.create_task(
-            Follower(
-                self._outbox,
-                session,
-                cursor,
-                self._shared.rendered,
-                turn=self._turn,
-                prices=place.tenant.product.prices() if place.tenant.product is not None else None,
-                role=place.role,
-                owner=place.owner,
-            ).run()
+
+        product = place.tenant.product
+        follower = Follower(
+            self._outbox,
+            session,
+            cursor,
+            self._shared.rendered,
+            turn=self._turn,
+            prices=None if product is None else product.prices(),
+            role=place.role,
+            owner=place.owner,
         )
+        self._follower = self._tasks.create_task(follower.run())
 
     async def _leave(self) -> None:
+        """Watch nothing any more."""
         if self._opening is not None:
-            opening, self._opening = self._opening, None
-            if opening.task is not None and opening.task is not asyncio.current_task():
-                opening.task.cancel()  # not awaited: a thread that reads can't be stopped
-            waiting, opening.waiting = opening.waiting, []
-            for _, identity, _raw in waiting:
-                await self._outbox.error(identity, "usage", "The session was closed before it had opened.")
+            await self._stop_opening(self._opening)
         await self._unfollow()
-        self._session = self._history = self._files = None
+
+        self._session = None
+        self._history = None
+        self._files = None
         await self._guest.aclose()
         self._place = None if self._own is None else Whereabouts(self._own)
 
+    async def _stop_opening(self, opening: Opening) -> None:
+        """Give up the session that is being read, and refuse what waits for it."""
+        self._opening = None
+        # A message that has waited may lead elsewhere: then this task is the one that opens.
+        if opening.task is not None and opening.task is not asyncio.current_task():
+            opening.task.cancel()  # not awaited: a thread that reads can't be stopped
+
+        waiting = opening.waiting
+        opening.waiting = []
+        for _, identity, _raw in waiting:
+            await self._outbox.error(identity, "usage", "The session was closed before it had opened.")
+
     async def _unfollow(self) -> None:
-        if self._follower is None:
+        follower = self._follower
+        if follower is None:
             return
-        follower, self._follower = self._follower, None
+
+        self._follower = None
         follower.cancel()
         await asyncio.wait([follower])
 
@@ -931,11 +1052,14 @@ def _id(raw: Mapping[str, object]) -> str | int | None:
 
 def _id_in(frame: str | bytes) -> str | int | None:
     """The client's own id of a message that can't be parsed, if it can be found."""
-    found = _ID.search(frame[:_ID_WITHIN]) if isinstance(frame, str) else None
-    if found is None:
+    if isinstance(frame, bytes):
         return None
+    field_of_id = _ID.search(frame[:_ID_WITHIN])
+    if field_of_id is None:
+        return None
+
     try:
-        return _id({"id": from_json(found[1])})
+        return _id({"id": from_json(field_of_id[1])})
     except ValueError:
         return None
 

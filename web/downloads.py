@@ -91,15 +91,19 @@ class Downloads:
         place = PREFIX if view is None else f"{VIEW}{view}/"
         address = f"{place}{secrets.token_urlsafe(24)}"
         self._files[address] = Download(name.encode("utf-8", "replace").decode(), content, whose)
-        waiting = [one for one, file in self._files.items() if file.whose == whose]
+
+        waiting = [other for other, file in self._files.items() if file.whose == whose]
         for oldest in waiting[:-MOST]:
             del self._files[oldest]
+
         return address
 
     def take(self, address: str, whose: str = "") -> Download | None:
         """Remove and return the user's file at an address, if there is one."""
-        found = self._files.get(address)
-        return self._files.pop(address) if found is not None and found.whose == whose else None
+        file = self._files.get(address)
+        if file is None or file.whose != whose:
+            return None
+        return self._files.pop(address)
 
 
 def view_of(address: str) -> View | None:

@@ -88,8 +88,10 @@ class FileMessages:
         """The files, and the last record that changed each."""
         records = self.records(at)
         async with self._one:
-            found = await asyncio.to_thread(self.browser.look, records, now=self._now(at))
-            return found, await asyncio.to_thread(self._last, records)
+            files = await asyncio.to_thread(self.browser.look, records, now=self._now(at))
+            changed_by = await asyncio.to_thread(self._changed_by, records)
+
+        return files, changed_by
 
     async def changes(self, at: int | None) -> Sequence[VersionChange]:
         """What each call changed, in order."""
@@ -116,13 +118,16 @@ class FileMessages:
         self, records: Sequence[Record], texts: Sequence[requests.Mentioned]
     ) -> Iterator[answers.NamedFiles]:
         for text in texts:
+            # Where no versions are kept, a word can only lead to what is there now.
             shown = text.at if self.browser.keeps else None
-            held = self.browser.paths(records[: text.at], now=shown is None)
+            paths = self.browser.paths(records[: text.at], now=shown is None)
+
             files: dict[str, str] = {}
             for word in text.words:
                 path = word.removeprefix(_MOUNTED).removeprefix("./")
-                if path in held:
+                if path in paths:
                     files[word] = path
+
             if files:
                 yield {"at": text.at, "shown": shown, "files": files}
 
@@ -132,7 +137,8 @@ class FileMessages:
         async with self._one:
             return await asyncio.to_thread(self.browser.patch, records, path, since)
 
-    def _last(self, records: Sequence[Record]) -> dict[str, int]:
+    def _changed_by(self, records: Sequence[Record]) -> dict[str, int]:
+        """The last record that changed each file; empty if that is not kept."""
         try:
             history = self.browser.history(records)
         except UsageError:
@@ -154,14 +160,16 @@ class FilesClient(Protocol):
 async def list_files(client: FilesClient, message: requests.ListFiles) -> answers.FileList:
     """Answer `files`."""
     files = client.files()
-    found, last = await files.listed(message.at)
-    told: list[answers.FileRow] = [_described(one, last) for one in found.files[:_TOLD]]
+    listed, changed_by = await files.listed(message.at)
+
+    rows: list[answers.FileRow] = [_described(file, changed_by) for file in listed.files[:_TOLD]]
+    more = max(0, len(listed.files) - _TOLD) + listed.more
     browser = files.browser
     return {
-        "list": told,
-        "more": max(0, len(found.files) - _TOLD) + found.more,
-        "n": found.n,
-        "unkept": found.unkept,
+        "list": rows,
+        "more": more,
+        "n": listed.n,
+        "unkept": listed.unkept,
         "folder": "" if browser.own else str(browser.folder),
         "why": browser.why,
     }
@@ -170,65 +178,81 @@ async def list_files(client: FilesClient, message: requests.ListFiles) -> answer
 async def list_changes(client: FilesClient, message: requests.ListChanges) -> answers.ChangeList:
     """Answer `files.changes`."""
     changes = await client.files().changes(message.at)
-    told: list[answers.ChangeRow] = [
+    rows: list[answers.ChangeRow] = [
         {
-            "n": one.n,
-            "at": one.at,
-            "agent": one.agent,
-            "function": one.what,
-            "paths": [{"path": step.path, "kind": step.kind} for step in one.paths[:_PATHS]],
-            "more": max(0, len(one.paths) - _PATHS),
+            "n": change.n,
+            "at": change.at,
+            "agent": change.agent,
+            "function": change.what,
+            "paths": [{"path": step.path, "kind": step.kind} for step in change.paths[:_PATHS]],
+            "more": max(0, len(change.paths) - _PATHS),
         }
-        for one in reversed(changes[-_CHANGES:])
+        for change in reversed(changes[-_CHANGES:])
     ]
-    return {"list": told, "earlier": max(0, len(changes) - _CHANGES)}
+
+    return {"list": rows, "earlier": max(0, len(changes) - _CHANGES)}
 
 
 async def show_file(client: FilesClient, message: requests.ShowFile) -> answers.FileContent:
     """Answer `file`."""
     files = client.files()
-    one = await files.found(message.path, message.at)
-    shown: answers.FileContent = {"path": one.path, "kind": one.type, "size": one.size, "show": "binary"}
-    if one.type == "link":
-        target = b"".join(await asyncio.to_thread(lambda: [*files.browser.content(one)]))
-        shown["show"], shown["target"] = "link", visible(target.decode("utf-8", "replace"))
+    file = await files.found(message.path, message.at)
+    shown: answers.FileContent = {"path": file.path, "kind": file.type, "size": file.size, "show": "binary"}
+    if file.type == "link":
+        target = b"".join(await asyncio.to_thread(lambda: [*files.browser.content(file)]))
+        shown["show"] = "link"
+        shown["target"] = visible(target.decode("utf-8", "replace"))
         return shown
-    if one.type != "file":
+    if file.type != "file":
         return shown
-    start = await asyncio.to_thread(_start, files.browser, one)
-    look = _look(one, start)
+
+    start = await asyncio.to_thread(_start, files.browser, file)
+    look = _look(file, start)
     if look is not None:
         shown["look"] = look
+
     medium = media_of(start)
     if medium is not None:
         shown["show"], shown["media"] = medium
         return shown
-    text = _text(start, whole=len(start) >= one.size)
-    if text is None:
-        return shown
-    if one.size > _SHOWN:
-        shown["show"], (shown["text"], shown["left_out"]) = "large", _cut(text[:_HEAD])
-        return shown
-    shown["show"], (shown["text"], shown["left_out"]) = "text", _cut(text)
-    separator = next((mark for end, mark in _TABLES.items() if one.path.lower().endswith(end)), "")
+
+    text = _text(start, whole=len(start) >= file.size)
+    if text is not None:
+        await _add_text(shown, file, text)
+    return shown
+
+
+async def _add_text(shown: answers.FileContent, file: KeptFile, text: str) -> None:
+    """Add a file's text to the answer, as a table if it is one. `text`: of a large file, its start."""
+    if file.size > _SHOWN:
+        shown["show"] = "large"
+        shown["text"], shown["left_out"] = _cut(text[:_HEAD])
+        return
+
+    shown["show"] = "text"
+    shown["text"], shown["left_out"] = _cut(text)
+
+    separator = next((mark for ending, mark in _TABLES.items() if file.path.lower().endswith(ending)), "")
     table = await asyncio.to_thread(_table, text, separator) if separator else None
     if table is not None:
-        shown["show"], (shown["rows"], shown["more_rows"]) = "table", table
-    return shown
+        shown["show"] = "table"
+        shown["rows"], shown["more_rows"] = table
 
 
 async def view_file(client: FilesClient, message: requests.ViewFile) -> answers.Download:
     """Answer `file.view`."""
     files = client.files()
-    one = await files.found(message.path, message.at)
-    start = await asyncio.to_thread(_start, files.browser, one) if one.type == "file" else b""
-    view = view_as(_look(one, start), one.size)
+    file = await files.found(message.path, message.at)
+    start = b""
+    if file.type == "file":
+        start = await asyncio.to_thread(_start, files.browser, file)
+    view = view_as(_look(file, start), file.size)
 
-    name = one.path.rpartition("/")[2]
+    name = file.path.rpartition("/")[2]
     if view == "html":
         page = await asyncio.to_thread(shown_html, start)
         return {"href": client.offer(name, page, view=view)}
-    return {"href": client.offer(name, lambda: files.browser.content(one), view=view)}
+    return {"href": client.offer(name, lambda: files.browser.content(file), view=view)}
 
 
 async def find_files(client: FilesClient, message: requests.FindFiles) -> answers.NamedFilesList:
@@ -238,27 +262,32 @@ async def find_files(client: FilesClient, message: requests.FindFiles) -> answer
 
 async def compare_file(client: FilesClient, message: requests.CompareFile) -> answers.Difference:
     """Answer `file.diff`."""
-    text = await client.files().compared(message.path, message.since, message.at)
-    first, left_out, _ = shortened(text, head=_HEAD, tail=0)
-    added, removed = counts(text) or (None, None)
+    patch = await client.files().compared(message.path, message.since, message.at)
+    first, left_out, _ = shortened(patch, head=_HEAD, tail=0)
+    added, removed = counts(patch) or (None, None)
+
     return {"text": visible(first), "left_out": left_out, "added": added, "removed": removed}
 
 
 async def fetch_file(client: FilesClient, message: requests.FetchFile) -> answers.Download:
     """Answer `file.download`."""
     files = client.files()
-    one = await files.found(message.path, message.at)
-    if one.type != "file":
+    file = await files.found(message.path, message.at)
+    if file.type != "file":
         raise UsageError(f"{message.path[:200]!r} is not a file, so it can't be downloaded.")
-    return {"href": client.offer(one.path.rpartition("/")[2], lambda: files.browser.content(one))}
+
+    name = file.path.rpartition("/")[2]
+    return {"href": client.offer(name, lambda: files.browser.content(file))}
 
 
 async def fetch_all(client: FilesClient, message: requests.FetchAll) -> answers.ArchiveDownload:
     """Answer `files.download`."""
     files = client.files()
+    browser = files.browser
     found, _ = await files.listed(message.at)
-    packed = [one for one in found.files if one.type == "file"]
-    size = sum(one.size for one in packed)
+
+    packed = [file for file in found.files if file.type == "file"]
+    size = sum(file.size for file in packed)
     if not packed:
         raise UsageError("There are no files to download.")
     if size > _PACKED or found.more:
@@ -266,34 +295,38 @@ async def fetch_all(client: FilesClient, message: requests.FetchAll) -> answers.
             f"The files take {size / 2**30:.1f} GiB{' and more' if found.more else ''}, too much for "
             f"one archive; the limit is {_PACKED >> 30} GiB. Download single files."
         )
-    name = client.files().browser.name
-    href = client.offer(
-        f"{name}.zip",
-        lambda: zipped((one.path, pieces) for one, pieces in files.browser.contents(packed)),
-    )
-    left_out = sum(one.type in ("link", "other") for one in found.files)
+
+    def archive() -> Iterator[bytes]:
+        return zipped((file.path, pieces) for file, pieces in browser.contents(packed))
+
+    href = client.offer(f"{browser.name}.zip", archive)
+    left_out = sum(file.type in ("link", "other") for file in found.files)
     return {"href": href, "count": len(packed), "bytes": size, "left_out": left_out}
 
 
-def _described(one: KeptFile, last: dict[str, int]) -> answers.FileRow:
-    fields: answers.FileRow = {"path": one.path, "kind": one.type, "size": one.size}
-    return {**fields, "n": last[one.path]} if one.path in last else fields
+def _described(file: KeptFile, changed_by: dict[str, int]) -> answers.FileRow:
+    row: answers.FileRow = {"path": file.path, "kind": file.type, "size": file.size}
+    if file.path in changed_by:
+        row["n"] = changed_by[file.path]
+    return row
 
 
-def _look(one: KeptFile, start: bytes) -> answers.Look | None:
+def _look(file: KeptFile, start: bytes) -> answers.Look | None:
     """What a file can be looked at as."""
-    is_text = _text(start, whole=len(start) >= one.size) is not None
-    return look_of(one.path, "", start, is_text=is_text)
+    is_text = _text(start, whole=len(start) >= file.size) is not None
+    return look_of(file.path, "", start, is_text=is_text)
 
 
-def _start(browser: FileBrowser, one: KeptFile) -> bytes:
+def _start(browser: FileBrowser, file: KeptFile) -> bytes:
     """The content of a file, as far as it is read for display."""
-    parts, size = [], 0
-    for piece in browser.content(one):
+    parts: list[bytes] = []
+    size = 0
+    for piece in browser.content(file):
         parts.append(piece)
         size += len(piece)
         if size >= _SHOWN:
             break
+
     return b"".join(parts)[:_SHOWN]
 
 
@@ -301,12 +334,15 @@ def _text(start: bytes, *, whole: bool) -> str | None:
     """The text, or None if it is not text. A cut text may end in the middle of a character."""
     if b"\0" in start:
         return None
+
     try:
         return start.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        if not whole and error.start > len(start) - 4:
-            return start[: error.start].decode("utf-8-sig")
-        return None
+        # A character takes at most four bytes.
+        ends_within_character = error.start > len(start) - 4
+        if whole or not ends_within_character:
+            return None
+        return start[: error.start].decode("utf-8-sig")
 
 
 def _cut(text: str) -> tuple[str, int]:
@@ -327,4 +363,5 @@ def _table(text: str, separator: str) -> tuple[list[list[str]], int] | None:
                 more += 1
     except csv.Error:
         return None
+
     return (rows, more) if rows else None

@@ -63,15 +63,14 @@ _SLICE: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The records that a client has, all from `first` to `since`, and how it wants the others.
-
-    `lazy`: the newest first, and most HTML only on request. `path`: the agent that it shows.
-    """
+    """The records that a client has, all from `first` to `since`, and how it wants the others."""
 
     since: int = 0
     first: int = 1
     path: str = "/"
+    """The agent that it shows."""
     lazy: bool = False
+    """Whether it wants the newest first, and most HTML only on request."""
     early: dict[int, Fields] = field(default_factory=dict)
     """How records were shown before the session was read, by number."""
     digest: str = ""
@@ -97,23 +96,30 @@ class Follower:
         role: Role = "owner",
         owner: str = "",
     ) -> None:
-        self._role = role
-        self._owner = owner
         self._outbox = outbox
         self._session = session
         self._rendered = rendered
         self._turn = turn
         self._prices = prices
+        self._role = role
+        self._owner = owner
         self._cursor = cursor
+
+        # What the client has of another session, or of one that was cut off since, is of no use.
         last = _last(session)
-        known = cursor.since <= last
-        if known and cursor.digest:
-            known = session.records(cursor.since - 1)[0].digest == cursor.digest
-        self._since = cursor.since if known else 0
+        is_of_this_session = cursor.since <= last
+        if is_of_this_session and cursor.digest:
+            is_of_this_session = session.records(cursor.since - 1)[0].digest == cursor.digest
+
+        self._since = cursor.since if is_of_this_session else 0
+        """The last record that the client has, and below the first one: it has all in between."""
         self._first = min(cursor.first, self._since) if cursor.lazy else 1
-        self._corrected = False
-        self._unformatted: list[Record] = []
         self._bare_until = last - NEWEST if cursor.lazy else 0
+        """The last record that is sent without HTML."""
+        self._corrected = False
+        """Whether what was shown before the session was read has been completed."""
+        self._unformatted: list[Record] = []
+        """Records among the first ones sent whose HTML was not made yet."""
 
     async def run(self) -> None:
         """Pass on everything until the session is closed, the client leaves, or this is cancelled."""
@@ -140,6 +146,7 @@ class Follower:
             except IactError as error:
                 _log.info("A client fell behind and starts over at record %d (%s).", self._since, error)
                 continue
+
             await earlier
             if not isinstance(self._session, StoredSession):
                 await self._outbox.send({"type": "notice", "text": "This session was closed on the server."})
@@ -190,48 +197,58 @@ class Follower:
         """Send what a new lazy client shows first, without waiting for texts that take long to render."""
         if not self._cursor.lazy or self._since or not records:
             return
-        begin = _beginning(records, self._cursor.path)
-        shown = {record.n for record in records[begin:] if _speaks(record, self._cursor.path)}
-        list_: list[Fields] = []
-        for record in records[begin:]:
-            formatted = record.n > len(records) - NEWEST or record.n in shown
-            made = self._rendered.at_hand(self._session, record) if formatted else None
-            if formatted and made is None:
-                self._unformatted.append(record)
-            list_.append(made or bare(self._session, record))
-            if not len(list_) % _SLICE:
-                await asyncio.sleep(0)
-        await self._outbox.send(self._with_apart(list_, records, begin))
-        self._first, self._since = begin + 1, len(records)
 
-    def _with_apart(self, list_: list[Fields], records: Sequence[Record], begin: int) -> news.RecordsNews:
+        begin = _beginning(records, self._cursor.path)
+        messages: list[Fields] = []
+        for record in records[begin:]:
+            is_new = record.n > len(records) - NEWEST
+            message: Fields | None = None
+            if is_new or _speaks(record, self._cursor.path):
+                message = self._rendered.at_hand(self._session, record)
+                if message is None:
+                    self._unformatted.append(record)
+
+            messages.append(message or bare(self._session, record))
+            await _make_way(len(messages))
+
+        await self._outbox.send(self._with_apart(messages, records, begin))
+        self._first = begin + 1
+        self._since = len(records)
+
+    def _with_apart(self, messages: list[Fields], records: Sequence[Record], begin: int) -> news.RecordsNews:
         """A message of records, with those of the first `begin` that something still depends on."""
         if not begin:
-            return {"type": "records", "list": list_}
-        apart = dict.fromkeys((1, *(n for n in self._session.view.open_ends if n <= begin)))
-        return {
-            "type": "records",
-            "list": list_,
-            "apart": [bare(self._session, records[n - 1]) for n in apart],
-        }
+            return {"type": "records", "list": messages}
+
+        # The first record says what the session is; each number once.
+        open_ends = (n for n in self._session.view.open_ends if n <= begin)
+        numbers = dict.fromkeys((1, *open_ends))
+        apart = [bare(self._session, records[n - 1]) for n in numbers]
+
+        return {"type": "records", "list": messages, "apart": apart}
 
     async def _send_apart(self) -> None:
         """Send what only the session knows to a client that saw its end before it was read."""
         if not self._cursor.digest or not self._since or self._corrected:
             return
+
         self._corrected = True
         records = self._session.records()
         await self._outbox.send(self._with_apart([], records, self._first - 1))
 
     async def _correct(self) -> None:
         """Send records again whose HTML is different now that the session has been read."""
+        if not self._since:
+            return
+
         changed: list[Html] = []
-        for n, before in list(self._cursor.early.items()) if self._since else ():
+        for n, early in list(self._cursor.early.items()):
             record = self._session.records(n - 1)[0]
-            made = await self._rendered.message(self._session, record, self._turn)
-            if (made["html"], made.get("messages")) != (before["html"], before.get("messages")):
-                changed.append(html_of(made))
+            message = await self._rendered.message(self._session, record, self._turn)
+            if (message["html"], message.get("messages")) != (early["html"], early.get("messages")):
+                changed.append(html_of(message))
             await asyncio.sleep(0)
+
         if changed:
             await self._outbox.send({"type": "rendered", "list": changed})
 
@@ -240,23 +257,27 @@ class Follower:
         await self._correct()
         for record in self._unformatted:
             await self._rendered.message(self._session, record, self._turn)
+
         records = self._session.records()
         while self._first > 1:
             begin = max(0, self._first - 1 - TOGETHER)
-            list_: list[Fields] = []
+            messages: list[Fields] = []
             for record in records[begin : self._first - 1]:
-                list_.append(bare(self._session, record))
-                if not len(list_) % _SLICE:
-                    await asyncio.sleep(0)
-            await self._outbox.send({"type": "records", "list": list_})
+                messages.append(bare(self._session, record))
+                await _make_way(len(messages))
+
+            await self._outbox.send({"type": "records", "list": messages})
             self._first = begin + 1
 
     async def _catch_up(self, last: int) -> None:
         """Send the records that are missing, up to number `last`."""
-        records = self._session.records(self._since)[: max(0, last - self._since)]
+        missing = max(0, last - self._since)
+        records = self._session.records(self._since)[:missing]
+
         old = [record for record in records if record.n <= self._bare_until]
         for start in range(0, len(old), TOGETHER):
             await self._send_together(old[start : start + TOGETHER])
+
         for record in records[len(old) :]:
             await self._send_record(record)
             await asyncio.sleep(0)
@@ -273,29 +294,35 @@ class Follower:
         await asyncio.sleep(0)
 
     async def _send_session(self) -> None:
+        session = self._session
+        is_stored = isinstance(session, StoredSession)
         message: news.SessionNews = {
             "type": "session",
-            "id": self._session.id,
+            "id": session.id,
             "since": self._since,
             "now": timestamp(datetime.now(UTC)),
-            "intent": self._session.intent,
-            "levels": dict(self._session.levels),
-            "model": self._session.model_label,
+            "intent": session.intent,
+            "levels": dict(session.levels),
+            "model": session.model_label,
             # Only the owner may know where it is on the server.
-            "journal": str(self._session.journal) if self._role == "owner" else "",
-            "last": _last(self._session),
-            "readonly": self._role == "reader" or isinstance(self._session, StoredSession),
-            "small": sorted(small_models(self._session.records())),
+            "journal": str(session.journal) if self._role == "owner" else "",
+            "last": _last(session),
+            "readonly": self._role == "reader" or is_stored,
+            "small": sorted(small_models(session.records())),
         }
         if self._role != "owner":
-            message["role"], message["owner"] = self._role, self._owner
+            message["role"] = self._role
+            message["owner"] = self._owner
+
         prices = self._priced()
         if prices is not None:
             message["prices"] = _price_fields(prices)
-        if isinstance(self._session, StoredSession) and self._session.example:
+
+        if isinstance(session, StoredSession) and session.example:
             message["example"] = True
-        if isinstance(self._session, StoredSession) and self._session.foreign:
-            message["foreign"] = self._session.foreign
+        if isinstance(session, StoredSession) and session.foreign:
+            message["foreign"] = session.foreign
+
         await self._outbox.send(message)
 
     def _priced(self) -> Prices | None:
@@ -326,6 +353,7 @@ class Follower:
             }
             if budget.money is not None:
                 message["budget"] |= {"cost": budget.cost, "money": budget.money}
+
         await self._outbox.send(message)
 
 
@@ -344,40 +372,54 @@ async def show_end(
 
     Nothing else is known about it yet: neither what its agents are doing, nor what is allowed.
     """
-    begin = _beginning(records, cursor.path)
-    shown = records[begin:]
+    shown = records[_beginning(records, cursor.path) :]
+    last = shown[-1]
+
     early: dict[int, Fields] = {}
-    list_: list[Fields] = []
+    messages: list[Fields] = []
     for record in shown:
-        if (record.n > records[-1].n - NEWEST or _speaks(record, cursor.path)) and is_short(record):
+        is_new = record.n > last.n - NEWEST
+        is_wanted = is_new or _speaks(record, cursor.path)
+        if is_wanted and is_short(record):
             early[record.n] = await rendered.early(record, folder, turn)
-        list_.append(early.get(record.n) or bare_message(record))
-        if not len(list_) % _SLICE:
-            await asyncio.sleep(0)
+        messages.append(early.get(record.n) or bare_message(record))
+        await _make_way(len(messages))
+
     await outbox.send(
         {
             "type": "session",
             "id": name,
             "since": 0,
             "now": timestamp(datetime.now(UTC)),
-            "last": shown[-1].n,
+            "last": last.n,
             "readonly": readonly,
             "opening": True,
         }
     )
-    await outbox.send({"type": "records", "list": list_})
-    return replace(cursor, since=shown[-1].n, first=shown[0].n, early=early, digest=shown[-1].digest)
+    await outbox.send({"type": "records", "list": messages})
+
+    return replace(cursor, since=last.n, first=shown[0].n, early=early, digest=last.digest)
+
+
+async def _make_way(prepared: int) -> None:
+    """Let others have their turn after every `_SLICE` records that were prepared."""
+    if prepared % _SLICE == 0:
+        await asyncio.sleep(0)
 
 
 def _beginning(records: Sequence[Record], path: str) -> int:
     """The index where the newest records begin, with enough of the messages of an agent's dialogue."""
     begin = max(0, len(records) - NEWEST)
-    found = sum(_speaks(record, path) for record in records[begin:])
-    for place in range(begin - 1, max(0, len(records) - _FARTHEST) - 1, -1):
-        if found >= ENOUGH:
+    farthest = max(0, len(records) - _FARTHEST)
+    messages = sum(_speaks(record, path) for record in records[begin:])
+
+    for place in range(begin - 1, farthest - 1, -1):
+        if messages >= ENOUGH:
             break
         if _speaks(records[place], path):
-            begin, found = place, found + 1
+            begin = place
+            messages += 1
+
     return begin
 
 
@@ -387,21 +429,23 @@ def _speaks(record: Record, path: str) -> bool:
 
 def _activity(event: Activity) -> news.ActivityNews:
     """Fields without information are left out, except that an empty `state` means that nothing is done any more."""
-    found: news.ActivityNews = {
+    fields: news.ActivityNews = {
         "type": "activity",
         "agent": event.agent,
         "state": event.state,
         "since": event.since,
     }
+
     if event.until:
-        found["until"] = event.until
+        fields["until"] = event.until
     if event.attempt:
-        found["attempt"] = event.attempt
+        fields["attempt"] = event.attempt
     if event.of:
-        found["of"] = event.of
+        fields["of"] = event.of
     if event.why:
-        found["why"] = event.why
-    return found
+        fields["why"] = event.why
+
+    return fields
 
 
 def _price_fields(prices: Prices) -> news.Prices:
@@ -409,7 +453,7 @@ def _price_fields(prices: Prices) -> news.Prices:
         "prompt": prices.prompt,
         "cached": prices.cached,
         "completion": prices.completion,
-        "models": {name: _price_fields(one) for name, one in prices.models.items()},
+        "models": {name: _price_fields(model) for name, model in prices.models.items()},
     }
 
 
@@ -439,14 +483,19 @@ def node_fields(view: NodeView) -> news.Node:
         "completion_tokens": view.completion_tokens,
         "record": view.record,
     }
+
     if view.ended:
         fields["ended"] = view.ended
     if view.awaited:
-        fields["awaited"], fields["awaited_of"] = list(view.awaited), view.awaited_of
+        fields["awaited"] = list(view.awaited)
+        fields["awaited_of"] = view.awaited_of
     if view.allowance:
-        fields["allowance"], fields["left"], fields["lent"] = view.allowance, view.left, view.lent
+        fields["allowance"] = view.allowance
+        fields["left"] = view.left
+        fields["lent"] = view.lent
     if view.calls:
         fields["calls"] = list(view.calls)
     if view.queued:
         fields["queued"] = list(view.queued)
+
     return fields

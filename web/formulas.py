@@ -81,6 +81,7 @@ def mathml(source: str, *, block: bool) -> Markup | None:
     """A formula as MathML, or None if it is none, or can't be converted."""
     if len(source) > _LONGEST or _MACROS.search(source):
         return None
+
     # Not imported at the start of a process: it reads a table of symbols, and most texts have no formula.
     from latex2mathml.converter import convert_to_element
 
@@ -98,9 +99,10 @@ def as_written(source: str) -> Markup:
 def _written(element: _Element) -> Markup:
     if _TAG.fullmatch(element.tag) is None:
         raise ValueError(f"{element.tag} is no element of a formula")
-    parts = [_written(one) for one in element]
+    parts = [_written(child) for child in element]
     if len(parts) != _PARTS.get(element.tag, len(parts)):
         raise ValueError(f"a part of {element.tag} is missing")
+
     return html(
         "<{tag}{attributes}>{text}{parts}</{tag}>",
         tag=element.tag,
@@ -118,41 +120,58 @@ def _written(element: _Element) -> Markup:
 
 
 def _inline(state: StateInline, silent: bool) -> bool:
-    found = _at(state)
-    if found is None:
+    formula = _at(state)
+    if formula is None:
         return False
-    match, displayed = found
+
+    match, is_displayed = formula
     if not silent:
         token = state.push("formula", "math", 0)
         token.content = match.group(1).strip()
         token.markup = match.group()
-        token.info = "block" if displayed else ""
+        token.info = "block" if is_displayed else ""
+
     state.pos = match.end()
     return True
 
 
 def _at(state: StateInline) -> tuple[re.Match[str], bool] | None:
     """The formula that begins at the state's position, and whether it is displayed on its own lines."""
-    text, place = state.src, state.pos
+    text = state.src
+    place = state.pos
     if text[place] == "\\":
-        for pattern, displayed in ((_ROUND, False), (_SQUARE, True)):
-            match = pattern.match(text, place, state.posMax)
-            if match is not None and match.group(1).strip():
-                return match, displayed
+        return _after_backslash(state)
+    if text[place] != "$":
         return None
-    if text[place] != "$" or (place and (text[place - 1].isalnum() or text[place - 1] in "_$\\")):
+
+    # A dollar within a word, or after another one, begins no formula.
+    before = text[place - 1] if place else ""
+    if before and (before.isalnum() or before in "_$\\"):
         return None
+
     match = _DISPLAYED.match(text, place, state.posMax)
     if match is not None:
         return match, True
+
     match = _DOLLARS.match(text, place, state.posMax)
     if match is None:
         return None
-    inside = match.group(1)
-    name = _NAME.match(inside)
-    if inside[0].isspace() or inside[-1].isspace() or (name and name.group() in state.env.get("known", ())):
+    formula = match.group(1)
+    if formula[0].isspace() or formula[-1].isspace():
         return None
-    return match, False
+
+    # `$name` is a mention of a variable, whatever follows.
+    name = _NAME.match(formula)
+    is_variable = name is not None and name.group() in state.env.get("known", ())
+    return None if is_variable else (match, False)
+
+
+def _after_backslash(state: StateInline) -> tuple[re.Match[str], bool] | None:
+    for pattern, is_displayed in ((_ROUND, False), (_SQUARE, True)):
+        match = pattern.match(state.src, state.pos, state.posMax)
+        if match is not None and match.group(1).strip():
+            return match, is_displayed
+    return None
 
 
 _CLOSERS: Final = {"$$": "$$", "\\[": "\\]"}
@@ -161,35 +180,43 @@ _CLOSERS: Final = {"$$": "$$", "\\[": "\\]"}
 def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.is_code_block(start):
         return False
-    line = _outbox(state, start)
+    line = _line(state, start)
     close = _CLOSERS.get(line[:2])
     if close is None:
         return False
+
     # Don't repeat a failed search from the lines in between, or the time would be quadratic.
     searched: dict[str, tuple[int, int]] = state.env.setdefault("formulas", {})
     first, last = searched.get(close, (0, 0))
     if first <= start < last:
         return False
-    lines, number = [line[2:]], start
+
+    lines = [line[2:]]
+    number = start
     while not lines[-1].rstrip().endswith(close):
         number += 1
-        if number >= end or state.sCount[number] < state.blkIndent or not _outbox(state, number).strip():
+        is_outside = number >= end or state.sCount[number] < state.blkIndent
+        if is_outside or not _line(state, number).strip():
             searched[close] = (start, number)
             return False
-        lines.append(_outbox(state, number))
+        lines.append(_line(state, number))
+
     content = "\n".join(lines).rstrip()[:-2].strip()
     if not content:
         return False
     if silent:
         return True
+
     token = state.push("formula", "math", 0)
     token.block = True
-    token.content, token.info = content, "block"
+    token.content = content
+    token.info = "block"
     token.markup = f"{line[:2]}{content}{close}"
     token.map = [start, number + 1]
     state.line = number + 1
     return True
 
 
-def _outbox(state: StateBlock, number: int) -> str:
+def _line(state: StateBlock, number: int) -> str:
+    """A line of the text, without its indentation."""
     return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from iact.accounts.people import AuditKind
-from iact.accounts.rights import EVERY_SCOPE, SCOPES, LinkView, Principal
+from iact.accounts.people import ApiToken, AuditKind, ShareLink, SignIn
+from iact.accounts.rights import SCOPES, LinkView, Principal
 from iact.core.errors import IactError
 from iact.core.records.record import timestamp
 from iact.core.stored.source import source_of, written_source
@@ -53,57 +53,59 @@ class PeopleClient(Protocol):
 
 async def show_sharing(client: PeopleClient, message: requests.ShowSharing) -> answers.Sharing:
     """Answer `sharing`: who else may see the watched session."""
-    register, session = client.register(), client.watched().id
+    register = client.register()
+    session = client.watched().id
 
     def look() -> answers.Sharing:
-        return {
-            "grants": [
-                {"name": name, "group": one.of_group, "role": one.role}
-                for name, one in register.grants(client.who, session)
-            ],
-            "links": [
-                {
-                    "id": one.id,
-                    "created": _time(one.created),
-                    "ends": _time(one.ends),
-                    "opened": one.opened,
-                    "at": one.view.at,
-                    "hides": sorted(one.view.hides),
-                    "variables": sorted(one.view.variables),
-                    "public": one.public,
-                }
-                for one in register.links(client.who, session)
-            ],
-            "public": register.public_links,
-        }
+        grants: list[answers.GrantRow] = [
+            {"name": name, "group": grant.of_group, "role": grant.role}
+            for name, grant in register.grants(client.who, session)
+        ]
+        links = [_link_row(link) for link in register.links(client.who, session)]
+        return {"grants": grants, "links": links, "public": register.public_links}
 
     return await asyncio.to_thread(look)
 
 
+def _link_row(link: ShareLink) -> answers.LinkRow:
+    return {
+        "id": link.id,
+        "created": _time(link.created),
+        "ends": _time(link.ends),
+        "opened": link.opened,
+        "at": link.view.at,
+        "hides": sorted(link.view.hides),
+        "variables": sorted(link.view.variables),
+        "public": link.public,
+    }
+
+
 async def share_with(client: PeopleClient, message: requests.ShareWith) -> answers.Nothing:
     """Give a user or a group a role."""
-    register, session = client.register(), client.watched().id
-    await asyncio.to_thread(
-        register.share, client.who, session, message.name, message.role, group=message.group
-    )
+    share = client.register().share
+    session = client.watched().id
+    await asyncio.to_thread(share, client.who, session, message.name, message.role, group=message.group)
     return {}
 
 
 async def unshare(client: PeopleClient, message: requests.Unshare) -> answers.Nothing:
     """Revoke a role."""
-    register, session = client.register(), client.watched().id
-    await asyncio.to_thread(register.unshare, client.who, session, message.name, group=message.group)
+    unshare = client.register().unshare
+    session = client.watched().id
+    await asyncio.to_thread(unshare, client.who, session, message.name, group=message.group)
     return {}
 
 
 async def create_link(client: PeopleClient, message: requests.CreateLink) -> answers.NewLink:
     """Make a link."""
-    register, session = client.register(), client.watched().id
+    create_link = client.register().create_link
+    session = client.watched().id
+
     view = LinkView(at=message.at, hides=frozenset(message.hides), variables=frozenset(message.variables))
-    shown = await asyncio.to_thread(
-        register.create_link, client.who, session, view, message.days, public=message.public
+    link = await asyncio.to_thread(
+        create_link, client.who, session, view, message.days, public=message.public
     )
-    return {"link": shown.id, "path": f"/link/{shown.secret}"}
+    return {"link": link.id, "path": f"/link/{link.secret}"}
 
 
 async def revoke_link(client: PeopleClient, message: requests.RevokeLink) -> answers.Nothing:
@@ -114,29 +116,34 @@ async def revoke_link(client: PeopleClient, message: requests.RevokeLink) -> ans
 
 async def list_shared(client: PeopleClient, message: requests.ListShared) -> answers.SharedSessions:
     """What others share with this user, without sessions that no longer exist."""
-    found: dict[str, answers.SharedRow] = {}
-    owned: dict[str, Mapping[str, SessionInfo]] = {}
-    for one in await asyncio.to_thread(client.register().shared_with, client.who):
-        if one.owner not in owned:
-            owned[one.owner] = await _sessions_of(client, one.owner)
-        known = owned[one.owner]
-        if one.session in known and (one.session not in found or one.role == "steerer"):
+    rows: dict[str, answers.SharedRow] = {}
+    sessions_by_owner: dict[str, Mapping[str, SessionInfo]] = {}
+    for grant in await asyncio.to_thread(client.register().shared_with, client.who):
+        if grant.owner not in sessions_by_owner:
+            sessions_by_owner[grant.owner] = await _sessions_of(client, grant.owner)
+        info = sessions_by_owner[grant.owner].get(grant.session)
+        if info is None:
+            continue
+
+        # Of several grants of a session, the one that permits more counts.
+        if grant.session in rows and grant.role != "steerer":
+            continue
+        rows[grant.session] = {
+            "id": grant.session,
             # A title may contain what a link leaves out.
-            title = known[one.session].title if one.view is None else ""
-            found[one.session] = {
-                "id": one.session,
-                "title": title,
-                "owner": one.owner_name,
-                "role": one.role,
-            }
-    return {"list": [*found.values()]}
+            "title": info.title if grant.view is None else "",
+            "owner": grant.owner_name,
+            "role": grant.role,
+        }
+
+    return {"list": [*rows.values()]}
 
 
 async def _sessions_of(client: PeopleClient, owner: str) -> Mapping[str, SessionInfo]:
     """The owner's sessions by id; empty if they are not available now."""
     try:
         async with client.lease(owner) as tenant:
-            return {one.id: one for one in await asyncio.to_thread(tenant.runtime.sessions)}
+            return {info.id: info for info in await asyncio.to_thread(tenant.runtime.sessions)}
     except IactError:
         return {}
 
@@ -146,47 +153,50 @@ async def _sessions_of(client: PeopleClient, owner: str) -> Mapping[str, Session
 
 async def show_account(client: PeopleClient, message: requests.ShowAccount) -> answers.Account:
     """The user's account, tokens and sign-ins."""
-    register, who = client.register(), client.who
+    register = client.register()
+    who = client.who
 
     def look() -> answers.Account:
         return {
             "name": who.name,
             "admin": who.admin,
-            "scopes": [one for one in SCOPES if one in EVERY_SCOPE and (one != "admin" or who.admin)],
-            "tokens": [
-                {
-                    "id": one.id,
-                    "name": one.name,
-                    "scopes": sorted(one.scopes),
-                    "created": _time(one.created),
-                    "ends": _time(one.ends),
-                    "used": _time(one.used),
-                    "words": one.words,
-                }
-                for one in register.tokens(who)
-            ],
-            "sign_ins": [
-                {
-                    "id": one.id,
-                    "created": _time(one.created),
-                    "seen": _time(one.seen),
-                    "address": one.address,
-                    "agent": one.agent,
-                    "here": who.key == f"sign-in {one.id}",
-                }
-                for one in register.sign_ins(who)
-            ],
+            "scopes": [scope for scope in SCOPES if scope != "admin" or who.admin],
+            "tokens": [_token_row(token) for token in register.tokens(who)],
+            "sign_ins": [_sign_in_row(sign_in, who) for sign_in in register.sign_ins(who)],
         }
 
     return await asyncio.to_thread(look)
 
 
+def _token_row(token: ApiToken) -> answers.TokenRow:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "scopes": sorted(token.scopes),
+        "created": _time(token.created),
+        "ends": _time(token.ends),
+        "used": _time(token.used),
+        "words": token.words,
+    }
+
+
+def _sign_in_row(sign_in: SignIn, who: Principal) -> answers.SignInRow:
+    return {
+        "id": sign_in.id,
+        "created": _time(sign_in.created),
+        "seen": _time(sign_in.seen),
+        "address": sign_in.address,
+        "agent": sign_in.agent,
+        "here": who.key == f"sign-in {sign_in.id}",
+    }
+
+
 async def create_token(client: PeopleClient, message: requests.CreateToken) -> answers.NewToken:
     """Make an API token."""
-    shown = await asyncio.to_thread(
+    token = await asyncio.to_thread(
         client.register().create_token, client.who, message.name, message.scopes, message.days, message.words
     )
-    return {"token": shown.id, "secret": shown.secret}
+    return {"token": token.id, "secret": token.secret}
 
 
 async def revoke_token(client: PeopleClient, message: requests.RevokeToken) -> answers.Nothing:
@@ -203,19 +213,20 @@ async def sign_out(client: PeopleClient, message: requests.SignOut) -> answers.N
 
 async def show_usage(client: PeopleClient, message: requests.ShowUsage) -> answers.Usage:
     """What was used. For all users, the command requires an administrator's right."""
-    rows = await asyncio.to_thread(client.register().usage, None if message.everybody else client.who)
-    return {
-        "list": [
-            {
-                "user": one.user,
-                "period": one.period,
-                "resource": one.resource,
-                "used": one.used,
-                "most": one.most,
-            }
-            for one in rows
-        ]
-    }
+    whose = None if message.everybody else client.who
+    usage = await asyncio.to_thread(client.register().usage, whose)
+    rows: list[answers.UsageRow] = [
+        {
+            "user": row.user,
+            "period": row.period,
+            "resource": row.resource,
+            "used": row.used,
+            "most": row.most,
+        }
+        for row in usage
+    ]
+
+    return {"list": rows}
 
 
 # --- for administrators -------------------------------------------------------------------------------
@@ -223,18 +234,19 @@ async def show_usage(client: PeopleClient, message: requests.ShowUsage) -> answe
 
 async def list_users(client: PeopleClient, message: requests.ListUsers) -> answers.Users:
     """All accounts."""
-    return {
-        "list": [
-            {
-                "name": one.name,
-                "admin": one.role == "admin",
-                "groups": sorted(one.groups),
-                "disabled": one.disabled is not None,
-                "seen": _time(one.seen),
-            }
-            for one in await asyncio.to_thread(client.register().users)
-        ]
-    }
+    users = await asyncio.to_thread(client.register().users)
+    rows: list[answers.UserRow] = [
+        {
+            "name": user.name,
+            "admin": user.role == "admin",
+            "groups": sorted(user.groups),
+            "disabled": user.disabled is not None,
+            "seen": _time(user.seen),
+        }
+        for user in users
+    ]
+
+    return {"list": rows}
 
 
 async def add_user(client: PeopleClient, message: requests.AddUser) -> answers.Nothing:
@@ -262,10 +274,10 @@ async def change_user(client: PeopleClient, message: requests.ChangeUser) -> ans
 async def show_everybody(client: PeopleClient, message: requests.ShowEverybody) -> answers.Everybody:
     """What administrators set for all users."""
     setup = client.setup()
-    return {
-        "modules": [one.description() for one in await setup.modules()],
-        "secrets": [*await asyncio.to_thread(setup.secrets)],
-    }
+    modules = await setup.modules()
+    secrets = await asyncio.to_thread(setup.secrets)
+
+    return {"modules": [module.description() for module in modules], "secrets": [*secrets]}
 
 
 async def add_module(client: PeopleClient, message: requests.AddModuleOfEverybody) -> answers.Module:
@@ -274,10 +286,12 @@ async def add_module(client: PeopleClient, message: requests.AddModuleOfEverybod
         source = await asyncio.to_thread(source_of, message.source)
     else:
         source = written_source(message.name, message.source)
-    added = await client.setup().add_module(source)
-    digest = added.entry.digest[:12]
-    await client.audit("module.added", module=added.entry.name, digest=digest, **_EVERYBODY)
-    return {"module": added.to_json()}
+
+    module = await client.setup().add_module(source)
+    digest = module.entry.digest[:12]
+    await client.audit("module.added", module=module.entry.name, digest=digest, **_EVERYBODY)
+
+    return {"module": module.to_json()}
 
 
 async def remove_module(client: PeopleClient, message: requests.RemoveModuleOfEverybody) -> answers.Nothing:
@@ -289,10 +303,11 @@ async def remove_module(client: PeopleClient, message: requests.RemoveModuleOfEv
 
 async def approve_module(client: PeopleClient, message: requests.ApproveModuleOfEverybody) -> answers.Module:
     """Approve functions of a module for all users."""
-    approved = await client.setup().approve_module(message.name, message.functions, digest=message.digest)
-    functions = ", ".join(sorted(approved.approved))
+    module = await client.setup().approve_module(message.name, message.functions, digest=message.digest)
+    functions = ", ".join(sorted(module.approved))
     await client.audit("module.approved", module=message.name, functions=functions, **_EVERYBODY)
-    return {"module": approved.to_json()}
+
+    return {"module": module.to_json()}
 
 
 async def set_secret(client: PeopleClient, message: requests.SetSecret) -> answers.Nothing:
@@ -324,26 +339,27 @@ async def change_policy(client: PeopleClient, message: requests.ChangePolicy) ->
 async def show_audit(client: PeopleClient, message: requests.ShowAudit) -> answers.Audit:
     """Who did what about people."""
     events = await asyncio.to_thread(client.register().audit, message.most)
-    return {
-        "list": [
-            {
-                "at": _time(one.at),
-                "kind": one.kind,
-                "who": one.who,
-                "address": one.address,
-                "about": dict(one.about),
-            }
-            for one in reversed(events)
-        ]
-    }
+    rows: list[answers.AuditRow] = [
+        {
+            "at": _time(event.at),
+            "kind": event.kind,
+            "who": event.who,
+            "address": event.address,
+            "about": dict(event.about),
+        }
+        for event in reversed(events)
+    ]
+
+    return {"list": rows}
 
 
 async def export_audit(client: PeopleClient, message: requests.ExportAudit) -> answers.Download:
     """The whole audit as a file."""
-    register, since = client.register(), message.since
-    content = await asyncio.to_thread(register.audit_file, since, message.who, message.what)
-    asked = {"since": since, "of": message.who, "what": message.what}
-    await client.audit("audit.exported", **{name: text for name, text in asked.items() if text})
+    content = await asyncio.to_thread(client.register().audit_file, message.since, message.who, message.what)
+
+    part = {"since": message.since, "of": message.who, "what": message.what}
+    await client.audit("audit.exported", **{name: text for name, text in part.items() if text})
+
     return {"href": client.offer("audit.jsonl", content)}
 
 

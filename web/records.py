@@ -167,13 +167,14 @@ def raw_fields(record: Record) -> Fields:
 
 def bare_message(record: Record, is_action: IsAction = looks_like_action) -> Fields:
     """The wire message of `record` without any HTML; a client requests that with `render` when it needs it."""
-    message = _header(
-        record, _BODY_LIMIT if isinstance(record.content, Say | Inject | Reword) else _BARE_LIMIT
-    )
+    is_of_person = isinstance(record.content, Say | Inject | Reword)
+    message = _header(record, _BODY_LIMIT if is_of_person else _BARE_LIMIT)
+
     if isinstance(record.content, Turn):
         message["messages"] = [
             {"action": index, "to": path} for index, path, _ in _addressed(record, is_action)
         ]
+
     return message
 
 
@@ -190,10 +191,12 @@ def _header(record: Record, limit: int) -> Fields:
     }
     if len(record.body) > limit:
         message["body_size"] = len(record.body)
+
     if is_question(record):
         message["digest"] = question_digest(record)
     elif record.kind in ("plan", "extend"):
         message["digest"] = plan_digest(record)
+
     return message
 
 
@@ -210,17 +213,14 @@ def record_html(
     """
     if content is not None:
         record = replace(record, body=content)
+
     match record.content:
         case Turn() as turn:
             return _turn(turn, record.body, is_action, known)
         case Say() | Reword():
             return typed(record.body, known)
-        case Choose(mode=mode, why=why):
-            return html(
-                '<p class="aside"><span class="t">Mode: {mode}.</span> <span class="t">{why}</span></p>',
-                mode=mode,
-                why=why,
-            )
+        case Choose() as choice:
+            return _choice(choice)
         case ProfileRisk() | ProfileRule() | ProfileTrust() as judged:
             return _judged(judged)
         case Reply() as reply:
@@ -231,20 +231,10 @@ def record_html(
             return _spawn(spawn, record.body, known)
         case Upload() as upload:
             return _upload(upload)
-        case Compress() if not record.body:
-            return html(
-                '<p class="quiet t">The history so far was cut without a summary: none could be used.</p>'
-            )
         case Compress():
-            return html(
-                '<details class="quiet"><summary class="t">The history so far was summarized</summary>{}</details>',
-                markdown(record.body, known),
-            )
+            return _compressed(record.body, known)
         case Distill():
-            return html(
-                '<details class="quiet"><summary class="t">A model was asked what of this is worth remembering</summary>{}</details>',
-                markdown(record.body, known),
-            )
+            return _summarized("A model was asked what of this is worth remembering", record.body, known)
         case Recall() as recall:
             return recall_html(recall, record.body)
         case Call() as call:
@@ -255,14 +245,14 @@ def record_html(
             return question_html(asked)
         case ClearanceAnswer() as answer:
             return answer_html(answer)
-        case HostAsk() as wanted:
-            return host_question_html(wanted)
-        case HostAnswer() as said_of_host:
-            return host_answer_html(said_of_host)
+        case HostAsk() as host_question:
+            return host_question_html(host_question)
+        case HostAnswer() as host_answer:
+            return host_answer_html(host_answer)
         case FormAsk() as form:
             return form_question_html(form)
-        case FormAnswer() as filled_in:
-            return form_answer_html(filled_in)
+        case FormAnswer() as form_answer:
+            return form_answer_html(form_answer)
         case HostReach() as reached:
             return host_reach_html(reached)
         case Result() as result:
@@ -275,8 +265,8 @@ def record_html(
             return _settled(settle)
         case Plan() as plan:
             return plan_html(plan)
-        case Extend() as more:
-            return extend_html(more)
+        case Extend() as extension:
+            return extend_html(extension)
         case Node() as node:
             return node_html(node)
         case MakeCopy() as copy:
@@ -293,20 +283,53 @@ def record_html(
             return html('<p class="aside t">Ended: {body}</p>', body=record.body)
         case Open() | Adopt() | Module() | Notice() | Fork() | Epoch() | Close() as event:
             return _event(event, record.body)
-        case Migrate(from_=before, to=to) if before == to:
-            return aside("From here on, this session goes on with the values that are there.")
-        case Migrate(to=to):
-            return aside(
-                f"From here on, this session follows the rules of a newer iact (journal format {to})."
-            )
+        case Migrate() as migration:
+            return _migrated(migration)
         case Inject() as inject:
-            said = typed(record.body, known)
-            if not inject.node:
-                return said
-            return html('<p class="aside t">About step {node}.</p>{said}', node=inject.node, said=said)
+            return _injected(inject, record.body, known)
+
     if isinstance(record.content, Control):
         return aside(_done(record.content))
     return _other(record)
+
+
+def _choice(choice: Choose) -> Markup:
+    """How a message is worked on, and why."""
+    return html(
+        '<p class="aside"><span class="t">Mode: {mode}.</span> <span class="t">{why}</span></p>',
+        mode=choice.mode,
+        why=choice.why,
+    )
+
+
+def _compressed(summary: str, known: Known) -> Markup:
+    if not summary:
+        return html(
+            '<p class="quiet t">The history so far was cut without a summary: none could be used.</p>'
+        )
+    return _summarized("The history so far was summarized", summary, known)
+
+
+def _summarized(words: str, text: str, known: Known) -> Markup:
+    return html(
+        '<details class="quiet"><summary class="t">{}</summary>{}</details>', words, markdown(text, known)
+    )
+
+
+def _migrated(migration: Migrate) -> Markup:
+    if migration.from_ == migration.to:
+        return aside("From here on, this session goes on with the values that are there.")
+    return aside(
+        f"From here on, this session follows the rules of a newer iact (journal format {migration.to})."
+    )
+
+
+def _injected(inject: Inject, text: str, known: Known) -> Markup:
+    """A person's message to an agent, or about a step of a plan."""
+    message = typed(text, known)
+    if not inject.node:
+        return message
+    return html('<p class="aside t">About step {node}.</p>{said}', node=inject.node, said=message)
 
 
 def _messages(record: Record, is_action: IsAction, known: Known) -> JSON:
@@ -325,12 +348,13 @@ def _addressed(record: Record, is_action: IsAction) -> Iterator[tuple[int, str, 
 
 def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> Markup:
     note = NOTHING
-    if turn.generation.cut:
+    if turn.generation.finish == "length":
+        note = aside("Cut off at the length limit.")
+    elif turn.generation.cut:
         note = aside(
             "The model went on with a result or a message that it had invented; that text was left out."
         )
-    if turn.generation.finish == "length":
-        note = aside("Cut off at the length limit.")
+
     return joined((_reasoning(turn.generation), reply_with_actions(text, is_action, known), note))
 
 
@@ -354,17 +378,26 @@ def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> Markup:
             what = {"auto": "an argument", "branch": "a branch", "recovery": "a recovery"}[judged.what]
             return aside(f"{judged.node}: {what} by the rule {judged.rule}.")
         case ProfileTrust():
-            lost = ", ".join(f"{name} {value:.2f}" for name, value in judged.penalties.items())
-            text = f"Trust {judged.trust:.2f}{f' (less {lost})' if lost else ''}: the results are {judged.verification}."
-            text += " They will be repaired once." if judged.repair else ""
-            text += (
-                f" From here on, the plan is judged as in the mode {judged.climbs}." if judged.climbs else ""
-            )
-            return joined((aside(text), _points(judged.issues)))
+            return joined((aside(_trust(judged)), _points(judged.issues)))
+
+
+def _trust(judged: ProfileTrust) -> str:
+    """How far a plan's results are trusted, and what follows."""
+    penalties = ", ".join(f"{name} {value:.2f}" for name, value in judged.penalties.items())
+    less = f" (less {penalties})" if penalties else ""
+
+    text = f"Trust {judged.trust:.2f}{less}: the results are {judged.verification}."
+    if judged.repair:
+        text += " They will be repaired once."
+    if judged.climbs:
+        text += f" From here on, the plan is judged as in the mode {judged.climbs}."
+    return text
 
 
 def _points(lines: Sequence[str]) -> Markup:
-    return html("<ul>{}</ul>", joined(html("<li>{}</li>", one) for one in lines)) if lines else NOTHING
+    if not lines:
+        return NOTHING
+    return html("<ul>{}</ul>", joined(html("<li>{}</li>", line) for line in lines))
 
 
 _ENDED: Final[Mapping[str, str]] = {"failed": "failed", "cancelled": "stopped", "bound": "limit reached"}
@@ -386,15 +419,19 @@ def _reply(reply: Reply, text: str, known: Known) -> Markup:
     if results is not None:
         return _plan_reply(reply, text, results, known)
 
+    if reply.status == "cancelled" and text == STOPPED_BY_USER:
+        return aside("Stopped.")
+
     words = _BOUNDS.get(reply.bound, "") or _ENDED.get(reply.status, "") or _short_of(reply)
     look = reply.status if reply.status != "ok" else "failed"
     badge = html('<p><span class="badge {} t">{}</span></p>', look, words) if words else NOTHING
-    own, _, written = text.partition("\n\n")
-    if reply.status == "cancelled" and text == STOPPED_BY_USER:
-        return aside("Stopped.")
-    if reply.generation is None and reply.status != "ok" and not reply.plan and "\n" not in own:
-        # The core's own sentence comes first; what was written until then may follow.
-        return html('{}<p class="t">{}</p>{}', badge, own, markdown(written, known))
+
+    # The core's own sentence comes first; what was written until then may follow.
+    sentence, _, written = text.partition("\n\n")
+    is_by_core = reply.generation is None and reply.status != "ok" and not reply.plan
+    if is_by_core and "\n" not in sentence:
+        return html('{}<p class="t">{}</p>{}', badge, sentence, markdown(written, known))
+
     asks = html('<p class="aside t">A question to its caller:</p>') if reply.asks else NOTHING
     return joined((_reasoning(reply.generation), badge, asks, markdown(text, known), _cut_off(reply)))
 
@@ -415,10 +452,12 @@ def _plan_reply(reply: Reply, text: str, results: Sequence[tuple[str, str]], kno
         ended = "It was stopped."
     why = verdict.because if verdict.reached != "yes" else ""
 
-    said = html('<p class="plan-ended"><span class="t">{}</span> <span class="t">{}</span></p>', ended, why)
-    told = folded("What its caller was told", markdown(text, known))
+    outcome = html(
+        '<p class="plan-ended"><span class="t">{}</span> <span class="t">{}</span></p>', ended, why
+    )
     rest = joined((_plan_results(results, known), _plan_lacks(verdict)))
-    return html('{}<div class="plan-rest">{}</div>{}', said, rest, told)
+    report = folded("What its caller was told", markdown(text, known))
+    return html('{}<div class="plan-rest">{}</div>{}', outcome, rest, report)
 
 
 def _plan_results(results: Sequence[tuple[str, str]], known: Known) -> Markup:
@@ -457,7 +496,7 @@ def _cut_off(reply: Reply) -> Markup:
 
 def refused_html(refused: Sequence[str]) -> Markup:
     """What was wrong with actions that could not even begin, as the agent was told before this turn."""
-    return joined(html('<p class="notice error">{}</p>', one.replace("`", "")) for one in refused)
+    return joined(html('<p class="notice error">{}</p>', reason.replace("`", "")) for reason in refused)
 
 
 def _reasoning(generation: Generation | None) -> Markup:
@@ -496,48 +535,58 @@ _DENIED: Final = "Clearance was denied:"
 def _gate(gate: Gate) -> Markup:
     """Whether a call was allowed. The rule and the impact are among the details."""
     by = f"{gate.by} · " if gate.by else ""
-    details = f"{by}impact {gate.impact:g}" + (f" · {gate.reason}" if gate.reason else "")
+    details = f"{by}impact {gate.impact:g}"
+    if gate.reason:
+        details += f" · {gate.reason}"
+
     if gate.allow:
         return html(
             '<p class="aside"><span class="badge allowed t">allowed</span> <span class="function">{}</span> {}</p>',
             gate.function,
             details,
         )
-    _, asked, answer = gate.reason.partition(_DENIED)
-    if asked and not answer.strip():
-        words = f"You denied {gate.function}."
-    elif asked:
-        words = f"{gate.function} was denied: {answer.strip()}"
-    else:
-        words = (
-            f"{gate.function} may not be used here: {gate.reason}"
-            if gate.reason
-            else f"{gate.function} may not be used here."
-        )
+
     return html(
         '<p class="denial"><span class="badge denied t">denied</span> <span class="t">{}</span></p>{}',
-        words,
+        _denied(gate),
         folded("Details", html('<p class="aside">{}</p>', details)),
     )
 
 
+def _denied(gate: Gate) -> str:
+    """Who denied a call, and why."""
+    _, was_asked, answer = gate.reason.partition(_DENIED)
+    if was_asked and not answer.strip():
+        return f"You denied {gate.function}."
+    if was_asked:
+        return f"{gate.function} was denied: {answer.strip()}"
+    if gate.reason:
+        return f"{gate.function} may not be used here: {gate.reason}"
+    return f"{gate.function} may not be used here."
+
+
 def _result(result: Result, text: str, known: Known) -> Markup:
     look, words = _outcome(result)
+    facts = joined(html(' <span class="fact t">{}</span>', fact) for fact in _facts(result))
+    if result.blob is not None and not text:
+        body = _blob(result.blob)
+    else:
+        body = _result_body(result, text, known)
+
     return html(
         '<section class="card result {look}"><header><span class="function">{function}</span> '
         '<span class="badge {look} t">{words}</span>{facts}</header>{body}</section>',
         look=look,
         function=result.function,
         words=words,
-        facts=joined(html(' <span class="fact t">{}</span>', fact) for fact in _facts(result)),
-        body=_blob(result.blob)
-        if result.blob is not None and not text
-        else _result_body(result, text, known),
+        facts=facts,
+        body=body,
     )
 
 
 def _outcome(result: Result) -> tuple[str, str]:
     """How a call ended, as a style and a word for people; a non-zero exit status is a failure."""
+    has_run = bool(result.call)
     match result.status:
         case "ok" if any(code not in (0, "0", None) for code in _exits(result)):
             return "failed", "failed"
@@ -546,18 +595,17 @@ def _outcome(result: Result) -> tuple[str, str]:
         case "error":
             return "failed", "failed"
         case "incomplete":
-            return "incomplete", "did not finish" if result.call else "did not run"
+            return "incomplete", "did not finish" if has_run else "did not run"
         case "cancelled":
             return "cancelled", "stopped"
         case "interrupted":
             return "interrupted", "interrupted"
         case "skipped":
             return "cancelled", "not run: a message came first"
+        case "forked" if has_run:
+            return "cancelled", "did not finish: forked here"
         case "forked":
-            return (
-                "cancelled",
-                "did not finish: forked here" if result.call else "not carried out: forked here",
-            )
+            return "cancelled", "not carried out: forked here"
 
 
 def _exits(result: Result) -> list[JSON]:
@@ -571,13 +619,12 @@ def _facts(result: Result) -> Iterator[str]:
         yield f"exit {exits[0]}"
     if result.ms is not None:
         yield _duration(result.ms)
-    if result.beside:
-        others = len(result.beside)
-        yield (
-            "the files include changes that another call made at the same time"
-            if others == 1
-            else f"the files include changes that {others:,} other calls made at the same time"
-        )
+
+    others = len(result.beside or ())
+    if others == 1:
+        yield "the files include changes that another call made at the same time"
+    elif others:
+        yield f"the files include changes that {others:,} other calls made at the same time"
 
 
 def _result_body(result: Result, text: str, known: Known) -> Markup:
@@ -614,13 +661,13 @@ def _upload(upload: Upload) -> Markup:
 
 def _select(select: Select) -> Markup:
     count = len(select.took)
-    words = (
-        "1 reply arrived."
-        if count == 1
-        else f"{count:,} replies arrived."
-        if count
-        else "There was no reply."
-    )
+    if count == 0:
+        words = "There was no reply."
+    elif count == 1:
+        words = "1 reply arrived."
+    else:
+        words = f"{count:,} replies arrived."
+
     late = html(' <span class="t">The waiting time was up.</span>') if select.timed_out else NOTHING
     return html('<p class="aside"><span class="t">{}</span>{}</p>', words, late)
 
@@ -632,16 +679,14 @@ _INTENT_WORDS: Final[Mapping[float, str]] = {0: "read only", 1: "change files", 
 
 def _hosts(always: Mapping[str, Sequence[str]], session: Mapping[str, Sequence[str]]) -> str:
     """The hosts that people currently allow."""
-    said = [
+    allowed = [
         f"{module}: {', '.join(hosts)} ({lasts})"
         for lists, lasts in ((always, "always"), (session, "this session"))
         for module, hosts in lists.items()
     ]
-    return (
-        f"Hosts that you allow are now: {'; '.join(said)}."
-        if said
-        else "No hosts are allowed by you any more."
-    )
+    if not allowed:
+        return "No hosts are allowed by you any more."
+    return f"Hosts that you allow are now: {'; '.join(allowed)}."
 
 
 def _done(content: Control) -> str:
@@ -679,12 +724,10 @@ def _done(content: Control) -> str:
             return "You restored an earlier version of the files."
         case Restore(path=path):
             return f"You restored an earlier version of {path}."
-        case Declassify(variable=variable):
-            return (
-                f"You marked ${variable} as trusted."
-                if variable
-                else "You marked the content read here as trusted."
-            )
+        case Declassify(variable=variable) if variable:
+            return f"You marked ${variable} as trusted."
+        case Declassify():
+            return "You marked the content read here as trusted."
         case SetPolicy():
             return "The policy was read again."
         case AllowHosts(always=always, session=session):
@@ -715,17 +758,23 @@ def _done(content: Control) -> str:
             return "You stopped the tools that ran."
 
 
-def _listed(some: Sequence[object] | Blob) -> str:
-    return "many changes" if isinstance(some, Blob) else _things(len(some))
+def _listed(changes: Sequence[object] | Blob) -> str:
+    """How many changes these are; where they are a blob, there are too many to count here."""
+    return "many changes" if isinstance(changes, Blob) else _counted(len(changes))
 
 
-def _things(count: int) -> str:
+def _listed_first(changes: Sequence[object] | Blob) -> str:
+    """The same, where a sentence begins with it."""
+    return "Many changes" if isinstance(changes, Blob) else _counted(len(changes))
+
+
+def _counted(count: int) -> str:
     return "1 change" if count == 1 else f"{count:,} changes"
 
 
 def _effects(effects: Effects) -> Markup:
     """What a check of a live directory's overlay found."""
-    some = "Many changes" if isinstance(effects.changes, Blob) else _things(len(effects.changes))
+    some = _listed_first(effects.changes)
     if effects.apply:
         return aside(f"{some} in your directory, applied at once.")
     if not effects.reason:
@@ -734,6 +783,7 @@ def _effects(effects: Effects) -> Markup:
     waits = f"{some} in your directory wait for your review."
     if some == "1 change":
         waits = "1 change in your directory waits for your review."
+
     return html(
         '<p class="aside"><span class="t">{waits}</span> <span class="t">{reason}</span></p>',
         waits=waits,
@@ -744,7 +794,7 @@ def _effects(effects: Effects) -> Markup:
 def _settled(settle: Settle) -> Markup:
     if not settle.left:
         return aside("Done.")
-    some = "Many changes" if isinstance(settle.left, Blob) else _things(len(settle.left))
+    some = _listed_first(settle.left)
     return aside(f"{some} could not be applied, and must still be reviewed.")
 
 
@@ -758,16 +808,7 @@ def _event(event: Open | Adopt | Module | Notice | Fork | Epoch | Close, text: s
             names = ", ".join(dict.fromkeys(role.model for role in models.values()))
             return aside(f"The session begins, with {names}." if names else "The session begins.")
         case Module():
-            return html(
-                '<p class="aside"><span class="t">{words}</span> {version} '
-                '<span class="address">{digest}</span> <span class="t">{text}</span></p>',
-                words=f"The module {event.name} is {event.state}."
-                if event.state
-                else f"The module {event.name} is available.",
-                version=event.version,
-                digest=event.digest[:12],
-                text=text.strip(),
-            )
+            return _module(event, text)
         case Notice():
             return html('<p class="notice {} t">{}</p>', event.level, text.strip() or event.code)
         case Fork():
@@ -783,7 +824,23 @@ def _event(event: Open | Adopt | Module | Notice | Fork | Epoch | Close, text: s
             return aside("The session was closed.")
 
 
+def _module(event: Module, text: str) -> Markup:
+    words = f"The module {event.name} is available."
+    if event.state:
+        words = f"The module {event.name} is {event.state}."
+
+    return html(
+        '<p class="aside"><span class="t">{words}</span> {version} '
+        '<span class="address">{digest}</span> <span class="t">{text}</span></p>',
+        words=words,
+        version=event.version,
+        digest=event.digest[:12],
+        text=text.strip(),
+    )
+
+
 def _other(record: Record) -> Markup:
+    """A record of a kind that has no words of its own."""
     fields = json.dumps(record.fields, ensure_ascii=False, indent=1)
     return html(
         '<details class="quiet"><summary>{}</summary>{}{}</details>',
@@ -794,10 +851,8 @@ def _other(record: Record) -> Markup:
 
 
 def _duration(ms: int) -> str:
-    return (
-        f"{ms} ms"
-        if ms < 1000
-        else f"{ms / 1000:.1f} s"
-        if ms < 60_000
-        else f"{ms // 60_000} min {ms // 1000 % 60} s"
-    )
+    if ms < 1_000:
+        return f"{ms} ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s"
+    return f"{ms // 60_000} min {ms // 1000 % 60} s"

@@ -86,9 +86,9 @@ class _Renderer(RendererHTML):
     def _aligned(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         # The standard rule writes style="text-align:…", which the page's content security policy forbids.
         token = tokens[index]
-        style = str(token.attrGet("style") or "")
-        side = style.removeprefix("text-align:")
+        side = str(token.attrGet("style") or "").removeprefix("text-align:")
         cls = html(' class="{}"', side) if side in ("left", "right", "center") else NOTHING
+
         # A header without text names nothing, and a screen reader would announce that for each cell below it.
         if token.tag == "th" and tokens[index + 1].content.strip():
             return _rule("<th{attributes}>", attributes=cls)
@@ -109,14 +109,19 @@ class _Renderer(RendererHTML):
 
     def formula(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[index]
-        block = token.info == "block"
-        made = parser.in_spare_time(lambda: formulas.mathml(token.content, block=block))
-        shown = formulas.as_written(token.markup) if made is None else made
-        return _rule('<div class="formula" tabindex="0">{}</div>', shown) if token.block else str(shown)
+        is_block = token.info == "block"
+        formula = parser.in_spare_time(lambda: formulas.mathml(token.content, block=is_block))
+        if formula is None:
+            formula = formulas.as_written(token.markup)
+
+        if token.block:
+            return _rule('<div class="formula" tabindex="0">{}</div>', formula)
+        return str(formula)
 
     def task(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        done = tokens[index].info == "done"
-        return _rule('<span class="task done">☑</span> ') if done else _rule('<span class="task">☐</span> ')
+        if tokens[index].info == "done":
+            return _rule('<span class="task done">☑</span> ')
+        return _rule('<span class="task">☐</span> ')
 
 
 _BLOCKS: Final = frozenset(
@@ -144,13 +149,16 @@ def _tasks(state: StateCore) -> None:
     for before, paragraph, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         if before.type != "list_item_open" or paragraph.type != "paragraph_open" or not inline.children:
             continue
+
         first = inline.children[0]
-        found = _TASK.match(first.content) if first.type == "text" else None
-        if found is not None:
-            first.content = first.content[found.end() :]
-            box = Token("task", "", 0, info="" if found.group(1) == " " else "done")
-            inline.children.insert(0, box)
-            before.attrSet("class", "has-task")
+        mark = _TASK.match(first.content) if first.type == "text" else None
+        if mark is None:
+            continue
+
+        first.content = first.content[mark.end() :]
+        state_of_task = "" if mark.group(1) == " " else "done"
+        inline.children.insert(0, Token("task", "", 0, info=state_of_task))
+        before.attrSet("class", "has-task")
 
 
 _ADDRESS: Final = re.compile(r"(?<!\w)https?://[^\s<>\"]{1,2000}")
@@ -161,37 +169,53 @@ _AFTER: Final = ".,;:!?…'*_~|]}’”»。，、；：！？）」』"
 def _addresses(state: StateCore) -> None:
     """Link bare addresses in text, too: agents write addresses without marking them."""
     for inline in state.tokens:
-        if not inline.children or not any("://" in one.content for one in inline.children):
+        if not inline.children or not any("://" in token.content for token in inline.children):
             continue
-        inside, made = 0, list[Token]()
+
+        links = 0
+        """How many links are open: an address in one is not linked again."""
+        tokens: list[Token] = []
         for token in inline.children:
-            inside += token.nesting if token.type in ("link_open", "link_close") else 0
-            made += [token] if inside or token.type != "text" else _linked(token, state.md)
-        inline.children = made
+            if token.type in ("link_open", "link_close"):
+                links += token.nesting
+
+            if token.type == "text" and not links:
+                tokens += _linked(token, state.md)
+            else:
+                tokens.append(token)
+
+        inline.children = tokens
 
 
 def _linked(token: Token, markdown_it: MarkdownIt) -> Iterator[Token]:
     """A piece of text, split at the addresses in it."""
-    text, begun = token.content, 0
-    for found in _ADDRESS.finditer(text):
-        address = found[0][: _end(found[0])]
+    text = token.content
+    begin = 0
+    """Where the text after the last address begins."""
+    for match in _ADDRESS.finditer(text):
+        address = match[0][: _end(match[0])]
         if not _allowed(address) or "@" in urlsplit(address).netloc:
             continue  # the part before an @ is not the host, but looks like one
+
         target = markdown_it.normalizeLink(address)
-        yield Token("text", "", 0, content=text[begun : found.start()])
+        yield Token("text", "", 0, content=text[begin : match.start()])
         yield Token("link_open", "a", 1, attrs={"href": target})
         yield Token("text", "", 0, content=address)
         yield Token("link_close", "a", -1)
-        begun = found.start() + len(address)
-    yield Token("text", "", 0, content=text[begun:]) if begun else token
+        begin = match.start() + len(address)
+
+    # Without any address, the token stays the one that it is.
+    yield Token("text", "", 0, content=text[begin:]) if begin else token
 
 
 def _end(address: str) -> int:
     """Where an address ends in the text up to the next blank: before punctuation and unbalanced closing brackets."""
-    end, unopened = len(address), address.count(")") - address.count("(")
+    end = len(address)
+    unopened = address.count(")") - address.count("(")
     while address[end - 1] in _AFTER or (address[end - 1] == ")" and unopened > 0):
         unopened -= address[end - 1] == ")"
         end -= 1
+
     return end
 
 
@@ -216,9 +240,9 @@ _PARSER.core.ruler.push("addresses", _addresses)
 
 def blocks(text: str) -> list[Token]:
     """The blocks of a text, without what is in them: each with the lines that it takes."""
-    found: list[Token] = []
-    _PARSER.block.parse(text, _PARSER, {}, found)
-    return found
+    tokens: list[Token] = []
+    _PARSER.block.parse(text, _PARSER, {}, tokens)
+    return tokens
 
 
 UNFORMATTED: Final = "This text is too complex to format; it is shown as it was written."
@@ -267,21 +291,23 @@ def code_block(text: str, info: str = "", *, language: str = "") -> Markup:
 def _stop(text: str) -> Markup:
     """Make a block focusable with the Tab key if it may need scrolling at some width."""
     lines = text.split("\n")
-    return html(' tabindex="0"') if len(lines) > 12 or max(map(len, lines)) > 36 else NOTHING
+    may_scroll = len(lines) > 12 or max(map(len, lines)) > 36
+    return html(' tabindex="0"') if may_scroll else NOTHING
 
 
 def output(text: str) -> Markup:
     """A tool's output as preformatted text; diffs are coloured."""
     head, left_out, tail = shortened(without_escapes(text), head=_OUTPUT_HEAD, tail=_OUTPUT_TAIL)
-    written = diff if holds_diff(head) else escaped
-    inside = _printed(head, written)
+    as_html = diff if holds_diff(head) else escaped
+
+    content = _printed(head, as_html)
     if left_out:
-        inside = joined((inside, _gap(left_out), _printed(tail, written)))
-    return html('<div class="output">{}</div>', inside)
+        content = joined((content, _gap(left_out), _printed(tail, as_html)))
+    return html('<div class="output">{}</div>', content)
 
 
-def _printed(text: str, written: Callable[[str], Markup]) -> Markup:
-    return html("<pre{attributes}>{}</pre>", legible(written(text)), attributes=_stop(text))
+def _printed(text: str, as_html: Callable[[str], Markup]) -> Markup:
+    return html("<pre{attributes}>{}</pre>", legible(as_html(text)), attributes=_stop(text))
 
 
 def typed(text: str, known: Known = NONE) -> Markup:
@@ -317,10 +343,12 @@ def folded(words: str, inside: Markup) -> Markup:
 
 def with_chips(text: str, known: Known) -> Markup:
     """Text as HTML in which each mention of a known variable is a chip; not yet `legible`."""
-    found = mentions(text, known)
-    if not found:
+    names = mentions(text, known)
+    if not names:
         return escaped(text)
-    pieces = re.split(rf"(\$(?:{'|'.join(found)})(?!\w))", text)
+
+    # Every second piece is a mention.
+    pieces = re.split(rf"(\$(?:{'|'.join(names)})(?!\w))", text)
     return joined(
         html('<button class="chip">{}</button>', escaped(piece)) if place % 2 else escaped(piece)
         for place, piece in enumerate(pieces)
@@ -330,24 +358,32 @@ def with_chips(text: str, known: Known) -> Markup:
 def reply_with_actions(text: str, is_action: IsAction = looks_like_action, known: Known = NONE) -> Markup:
     """HTML of a model's text: prose as Markdown, each action block as a card."""
     return joined(
-        markdown(one, known) if isinstance(one, str) else _card(one, known) for one in pieces(text, is_action)
+        markdown(piece, known) if isinstance(piece, str) else _card(piece, known)
+        for piece in pieces(text, is_action)
     )
 
 
 def _card(block: ActionBlock, known: Known) -> Markup:
-    call = block.name in CALLS
-    look = "call" if call else "action"
+    has_body = bool(block.body.strip())
+    is_call = block.name in CALLS
+    look = "call" if is_call else "action"
     if block.name == DELIVERS:
         # What it holds is shown as the reply (dialogue.css).
-        look = "action-answer" if block.body.strip() else "action-answer-word"
-    body = markdown(block.body, known) if call else code_block(block.body, language=_language(block))
+        look = "action-answer" if has_body else "action-answer-word"
+
+    # An agent's message to another is Markdown; what a function takes is shown as it is.
+    if is_call:
+        body = markdown(block.body, known)
+    else:
+        body = code_block(block.body, language=_language(block))
+
     return html(
         '<section class="card {look}"><header><span class="function">{name}</span> '
         '<span class="arguments">{arguments}</span></header>{content}</section>',
         look=look,
         name=block.name,
         arguments=legible(with_chips(without_escapes(block.arguments), known)),
-        content=html('<div class="card-body">{}</div>', body) if block.body.strip() else NOTHING,
+        content=html('<div class="card-body">{}</div>', body) if has_body else NOTHING,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -37,10 +37,12 @@ the memory."""
 
 @dataclass(slots=True)
 class _OfSession:
-    """The newest rendered records, and those being rendered, by record number."""
+    """What is cached of one session, by record number."""
 
-    kept: OrderedDict[int, Fields] = field(default_factory=OrderedDict)
+    messages: OrderedDict[int, Fields] = field(default_factory=OrderedDict)
+    """The newest rendered records."""
     under_way: dict[int, asyncio.Future[Fields | None]] = field(default_factory=dict)
+    """Those that are being rendered; None: that was given up."""
 
 
 class RenderCache:
@@ -61,117 +63,141 @@ class RenderCache:
 
     async def message(self, session: Session, record: Record, turn: asyncio.Lock) -> Fields:
         """The wire message of a record, with its HTML. The caller must not change it."""
-        of = self._of_session(session)
+        cached = self._of_session(session)
+
         # Another client may be waiting for the same record. If that client leaves, this one takes its place.
-        while (waited := of.under_way.get(record.n)) is not None:
+        while (waited := cached.under_way.get(record.n)) is not None:
             await asyncio.wait([waited])
-            made = None if waited.cancelled() else waited.result()
-            if made is not None:
-                return made
-        found = self.at_hand(session, record)
-        if found is not None:
-            return found
-        return _keep(of, session, record, await self._long(session, record, of, turn))
+            message = None if waited.cancelled() else waited.result()
+            if message is not None:
+                return message
+
+        message = self.at_hand(session, record)
+        if message is None:
+            rendered = await self._long(session, record, cached, turn)
+            message = _keep(cached, session, record, rendered)
+        return message
 
     def at_hand(self, session: Session, record: Record) -> Fields | None:
         """The same, if it costs next to nothing: it is cached, or its text is short."""
-        of = self._of_session(session)
-        found = of.kept.get(record.n)
-        if found is not None:
-            of.kept.move_to_end(record.n)
-            return found
+        cached = self._of_session(session)
+        message = cached.messages.get(record.n)
+        if message is not None:
+            cached.messages.move_to_end(record.n)
+            return message
         if not is_short(record):
             return None
-        return _keep(of, session, record, record_message(record, None, *_eyes(session, record)))
+
+        rendered = record_message(record, None, *_eyes(session, record))
+        return _keep(cached, session, record, rendered)
 
     def _of_session(self, session: Session) -> _OfSession:
-        of = self._of.get(session)
-        if of is None:
-            of = self._of[session] = _OfSession()
+        cached = self._of.get(session)
+        if cached is None:
+            cached = _OfSession()
+            self._of[session] = cached
             self._pool.warm()  # so that the first text with code need not wait for a process
-        return of
+        return cached
 
     async def early(self, record: Record, folder: Path, turn: asyncio.Lock) -> Fields:
         """The wire message of a record whose session in `folder` has not been read yet: without the names of its
         variables, and with calls by aliases that only the session knows left as text."""
         if is_short(record):
             return record_message(record)
+
         async with turn:
             self._pool.warm()
-            answered = await self._pool.render(question(record, folder, looks_like_action, NONE))
-        made = {**header(record), **(raw_fields(record) if answered is None else answered)}
-        made.pop("seconds", None)
-        return made
+            fields = await self._pool.render(question(record, folder, looks_like_action, NONE))
+        return _whole(record, fields)
 
     async def draft(self, session: Session, agent: str, text: str, turn: asyncio.Lock) -> DraftHtml:
         """The HTML of what an agent is still writing (`web.draft`). Nothing of it is cached."""
         view = session.view
-        asked = draft_question(text, view.is_action(agent) or looks_like_action, view.names(agent))
-        if asked.is_short:
-            return formatted(text, asked.is_action, dict.fromkeys(asked.names))
+        task = draft_question(text, view.is_action(agent) or looks_like_action, view.names(agent))
+        if task.is_short:
+            return formatted(text, task.is_action, dict.fromkeys(task.names))
+
         async with turn:
             self._pool.warm()
-            answered = await self._pool.render(asked)
-        return draft_html(answered)
+            fields = await self._pool.render(task)
+        return draft_html(fields)
 
-    async def _long(self, session: Session, record: Record, of: _OfSession, turn: asyncio.Lock) -> Fields:
-        done = of.under_way[record.n] = asyncio.get_running_loop().create_future()
-        made: Fields | None = None
+    async def _long(self, session: Session, record: Record, cached: _OfSession, turn: asyncio.Lock) -> Fields:
+        """Have a record rendered by another process; meanwhile, other clients wait for the same."""
+        done: asyncio.Future[Fields | None] = asyncio.get_running_loop().create_future()
+        cached.under_way[record.n] = done
+        message: Fields | None = None
         try:
             async with turn:
-                asked = question(record, session.journal.parent, *_eyes(session, record))
+                task = question(record, session.journal.parent, *_eyes(session, record))
                 self._pool.warm()
-                answered = await self._pool.render(asked)
-            made = {**header(record), **(raw_fields(record) if answered is None else answered)}
-            made.pop("seconds", None)
-            return made
+                fields = await self._pool.render(task)
+            message = _whole(record, fields)
+            return message
         finally:
-            del of.under_way[record.n]
-            done.set_result(made)
+            del cached.under_way[record.n]
+            done.set_result(message)
 
     async def several(self, session: Session, numbers: Sequence[int], turn: asyncio.Lock) -> list[Html]:
         """The HTML of records, each with `n`, `html`, and `messages` for a turn; numbers beyond the journal are
         skipped."""
         records = session.records()
-        found: list[Html] = []
+        shown: list[Html] = []
         for n in numbers:
             if 1 <= n <= len(records):
                 message = await self.message(session, records[n - 1], turn)
-                found.append(html_of(message))
+                shown.append(html_of(message))
                 # Let others have their turn, however much one client wants to see.
                 await asyncio.sleep(0)
-        return found
+
+        return shown
 
 
 def html_of(message: Fields) -> Html:
     """The HTML of a record, from its whole wire message."""
-    n, html, called = message["n"], message["html"], message.get("messages")
+    n = message["n"]
+    html = message["html"]
+    calls = message.get("messages")
     assert isinstance(n, int)
     assert isinstance(html, str)
-    if not isinstance(called, list):
+
+    if not isinstance(calls, list):
         return {"n": n, "html": html}
-    return {"n": n, "html": html, "messages": [_called(one) for one in called]}
+    return {"n": n, "html": html, "messages": [_call_message(call) for call in calls]}
 
 
-def _called(message: JSON) -> CallMessage:
+def _call_message(message: JSON) -> CallMessage:
     assert isinstance(message, dict)
-    action, to, html = message["action"], message["to"], message.get("html")
+    action = message["action"]
+    to = message["to"]
+    html = message.get("html")
     assert isinstance(action, int)
     assert isinstance(to, str)
-    return (
-        {"action": action, "to": to, "html": html} if isinstance(html, str) else {"action": action, "to": to}
-    )
+
+    if not isinstance(html, str):
+        return {"action": action, "to": to}
+    return {"action": action, "to": to, "html": html}
 
 
-def _keep(of: _OfSession, session: Session, record: Record, made: Fields) -> Fields:
+def _whole(record: Record, fields: Mapping[str, JSON] | None) -> Fields:
+    """The wire message of a record, from what a process answered; None: it did not answer in time."""
+    message = {**header(record), **(raw_fields(record) if fields is None else fields)}
+    message.pop("seconds", None)
+    return message
+
+
+def _keep(cached: _OfSession, session: Session, record: Record, message: Fields) -> Fields:
+    """Cache a rendered record, with what the session alone knows of it. Returns the whole message."""
     refused = session.view.refused(record.n)
     if refused:
-        made = {**made, "html": f"{refused_html(refused)}{made['html']}"}
-    if len(str(made["html"])) <= _LARGEST:
-        of.kept[record.n] = made
-        if len(of.kept) > KEPT:
-            of.kept.popitem(last=False)
-    return made
+        message = {**message, "html": f"{refused_html(refused)}{message['html']}"}
+
+    if len(str(message["html"])) <= _LARGEST:
+        cached.messages[record.n] = message
+        if len(cached.messages) > KEPT:
+            cached.messages.popitem(last=False)
+
+    return message
 
 
 def bare(session: Session, record: Record) -> Fields:

@@ -28,15 +28,15 @@ class RenderPool:
     def __init__(self, *, processes: int = PROCESSES, patience: float = PATIENCE) -> None:
         self._all = [RenderProcess(patience=patience) for _ in range(processes)]
         self._free: SimpleQueue[RenderProcess] = SimpleQueue()
-        for one in self._all:
-            self._free.put(one)
+        for process in self._all:
+            self._free.put(process)
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="iact-render")
         self._closed = False
 
     @property
     def pids(self) -> frozenset[int]:
         """The process ids of the living ones."""
-        return frozenset(one.pid for one in self._all if one.pid is not None)
+        return frozenset(process.pid for process in self._all if process.pid is not None)
 
     def warm(self) -> None:
         """Begin to start the processes; returns at once."""
@@ -53,11 +53,11 @@ class RenderPool:
     def close(self) -> None:
         """End all processes, leaving nothing behind."""
         self._closed = True
-        for one in self._all:
-            one.close()
+        for process in self._all:
+            process.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for one in self._all:
-            one.reap()
+        for process in self._all:
+            process.reap()
 
     def _render(self, question: RenderQuestion | DraftQuestion) -> Mapping[str, JSON] | None:
         process = self._free.get()

@@ -59,11 +59,11 @@ class RenderQuestion:
 
     def to_json(self) -> dict[str, JSON]:
         """The question as a message to a render process."""
-        one = self.record
-        head: list[JSON] = [one.n, one.at, one.kind, one.agent, one.step, one.body]
+        record = self.record
+        head: list[JSON] = [record.n, record.at, record.kind, record.agent, record.step, record.body]
         return {
             "record": head,
-            "fields": one.fields,
+            "fields": record.fields,
             "folder": self.folder,
             "words": [*self.words],
             "names": [*self.names],
@@ -73,24 +73,18 @@ class RenderQuestion:
     @staticmethod
     def from_json(message: Mapping[str, JSON]) -> RenderQuestion:
         """The question in a message. Both sides are ours, so it is valid."""
-        head, fields = message["record"], message["fields"]
+        head = message["record"]
+        fields = message["fields"]
         assert isinstance(head, list)
         assert isinstance(fields, dict)
         n, at, kind, agent, step, body = head
-        words, names, seconds = message["words"], message["names"], message["seconds"]
-        assert isinstance(words, list)
-        assert isinstance(names, list)
         assert isinstance(n, int)
         assert isinstance(step, int)
-        assert isinstance(seconds, float)
         content, extra = decode(str(kind), fields)
-        return RenderQuestion(
-            Record(n, str(at), str(agent), step, content, str(body), extra=extra),
-            str(message["folder"]),
-            tuple(map(str, words)),
-            tuple(map(str, names)),
-            seconds,
-        )
+        record = Record(n, str(at), str(agent), step, content, str(body), extra=extra)
+
+        words, names, seconds = _bounds_in(message)
+        return RenderQuestion(record, str(message["folder"]), words, names, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +121,19 @@ class DraftQuestion:
     @staticmethod
     def from_json(message: Mapping[str, JSON]) -> DraftQuestion:
         """The question in a message. Both sides are ours, so it is valid."""
-        words, names, seconds = message["words"], message["names"], message["seconds"]
-        assert isinstance(words, list)
-        assert isinstance(names, list)
-        assert isinstance(seconds, float)
-        return DraftQuestion(str(message["draft"]), tuple(map(str, words)), tuple(map(str, names)), seconds)
+        words, names, seconds = _bounds_in(message)
+        return DraftQuestion(str(message["draft"]), words, names, seconds)
+
+
+def _bounds_in(message: Mapping[str, JSON]) -> tuple[tuple[str, ...], tuple[str, ...], float]:
+    """What is the same in both: the words that begin an action, the names of variables, and the time."""
+    words = message["words"]
+    names = message["names"]
+    seconds = message["seconds"]
+    assert isinstance(words, list)
+    assert isinstance(names, list)
+    assert isinstance(seconds, float)
+    return tuple(map(str, words)), tuple(map(str, names)), seconds
 
 
 def draft_question(text: str, is_action: IsAction, known: Known, seconds: float = SECONDS) -> DraftQuestion:
@@ -152,6 +154,7 @@ def is_short(record: Record) -> bool:
         return True  # none of it is Markdown, and all of it must be shown
     if isinstance(record.content, Say | Inject):
         return len(record.body) <= 20 * SHORT  # shown as it was typed, without a parser
+
     text = record.body + _reason(record)
     return blob_of(record) is None and len(text) <= SHORT and not _adorned(record.content, text)
 
@@ -170,22 +173,23 @@ def question(
     record: Record, folder: Path, is_action: IsAction, known: Known, seconds: float = SECONDS
 ) -> RenderQuestion:
     """The question about a record."""
-    words: Iterable[str] = (
-        dict.fromkeys(_FENCED.findall(record.body)) if isinstance(record.content, Turn) else ()
-    )
+    words: tuple[str, ...] = ()
+    if isinstance(record.content, Turn):
+        words = tuple(word for word in dict.fromkeys(_FENCED.findall(record.body)) if is_action(word))
+
     if blob_of(record) is not None:
         names: Iterable[str] = islice(known, _NAMES)  # what the blob mentions is not known here
     else:
         names = mentions(f"{record.body}\n{_reason(record)}", known)
-    return RenderQuestion(
-        record, str(folder), tuple(word for word in words if is_action(word)), tuple(names), seconds
-    )
+
+    return RenderQuestion(record, str(folder), words, tuple(names), seconds)
 
 
 def answer(asked: RenderQuestion | DraftQuestion) -> Fields:
     """The result of `content_fields` for a record, or of `web.draft.formatted` for a draft, within its time; and the
     time used, as `seconds`."""
     text = asked.text if isinstance(asked, DraftQuestion) else asked.record.body
+
     # Loaded when needed, and outside a text's time: the first text is rendered like all others.
     if _FENCED.search(text):
         colours.load()
@@ -201,8 +205,8 @@ def answer(asked: RenderQuestion | DraftQuestion) -> Fields:
 def _fields(asked: RenderQuestion | DraftQuestion) -> Fields:
     known = dict.fromkeys(asked.names)
     if isinstance(asked, DraftQuestion):
-        made = formatted(asked.text, asked.is_action, known)
-        return {"closed": made.closed, "html": made.html, "open": made.open}
+        draft = formatted(asked.text, asked.is_action, known)
+        return {"closed": draft.closed, "html": draft.html, "open": draft.open}
 
     words = frozenset(asked.words)
     content = blob_text(asked.record, Path(asked.folder))
@@ -220,5 +224,8 @@ def draft_html(answered: Mapping[str, JSON] | None) -> DraftHtml:
 def blob_text(record: Record, folder: Path) -> str | None:
     """The text of a record's blob; None if it has none, or if it can't be read, which only affects its display."""
     digest = blob_of(record)
-    content = blob(folder, digest, most=_LARGEST_BLOB) if digest is not None else None
-    return content.decode("utf-8", "replace") if content is not None else None
+    if digest is None:
+        return None
+
+    content = blob(folder, digest, most=_LARGEST_BLOB)
+    return None if content is None else content.decode("utf-8", "replace")

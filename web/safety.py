@@ -178,23 +178,26 @@ def route_of(path: str) -> str:
     """The row of `ROUTES` for a path; empty if there is none."""
     if path in ROUTES:
         return path
-    below = [one for one in ROUTES if one != "/" and one.endswith("/") and path.startswith(one)]
-    return max(below, key=len, default="")
+
+    folders = (row for row in ROUTES if row != "/" and row.endswith("/"))
+    return max((folder for folder in folders if path.startswith(folder)), key=len, default="")
 
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
-    """The secrets and names of one running server. `key`: the secret that programs send. `hosts` are whole `Host`
-    values, lower case. `good`: whether a token of an address is valid. `identify`: who a request comes from, where
-    there are accounts, which then handle cookies and tokens of addresses. `origins`: of pages that a proxy serves for
-    us."""
+    """The secrets and names of one running server."""
 
     key: str
+    """The secret that programs send."""
     port: int
     hosts: frozenset[str]
+    """Its names, as whole `Host` values, lower case."""
     good: Callable[[str], bool] = lambda token: False
+    """Whether a token of an address is valid."""
     identify: Callable[[Asked], Principal | None] | None = None
+    """Who a request comes from, where there are accounts, which then handle cookies and tokens of addresses."""
     origins: frozenset[str] = frozenset()
+    """Of pages that a proxy serves for us."""
     admits: Callable[[str], bool] = lambda peer: True
     """Whether requests may come from an address. Behind a proxy with TLS, other clients would send plain text."""
 
@@ -215,40 +218,55 @@ class AccessPolicy:
     def judge(self, asked: Asked) -> Verdict:
         """Decide what happens to a request."""
         path, _, query = asked.target.partition("?")
-        if path in (ALIVE, READY) and asked.method == "GET" and not asked.origins:
+        is_get = asked.method == "GET"
+        if path in (ALIVE, READY) and is_get and not asked.origins:
             return WantsProbe(path)  # for any host: probes use addresses, and learn nothing
+
+        # First, where it comes from.
         if not self.admits(asked.peer) and self._program(asked) is None:
             return Refused(403, "This server can only be reached through its proxy; use the proxy's address.")
-        named = len(asked.hosts) == 1 and asked.hosts[0].lower() in self.hosts | self._proxied
-        # A rebound page of another site can't send a secret; metrics collectors use an address.
-        if not named and (path != METRICS or asked.origins or self._program(asked) is None):
+        if not self._is_for_us(asked) and not self._collects_metrics(asked, path):
             return Refused(
                 421, "This server does not answer under that host name; use the address it printed."
             )
         program = self._program(asked)
         if not self._origin_is_ours(asked, path, program is not None):
             return Refused(403, "Requests from another site are refused.")
-        token = _token_in(query) if asked.method == "GET" and path == "/" and self.identify is None else ""
+
+        # Then what needs no identity: signing in by an address, and with accounts, the public routes.
+        token = _token_in(query) if is_get and path == "/" and self.identify is None else ""
         if token and self.good(token):
             return SignedIn(self.set_cookie, token)
         right: Right = ROUTES.get(route_of(path), "admin")
         if right == "public" and self.identify is not None:
             return self._for_everybody(asked.method, path)
+
+        # Only a client that is known learns what there is.
         who = program or self._browser(asked)
         if who is None:
             return _UNKNOWN if self.identify is None else _NOT_SIGNED_IN
-        if asked.method != "GET":
+        if not is_get:
             return _ONLY_GET
         if not may(who, right, "reader"):
             return Refused(404, "There is nothing at this address.")
-        if path == SOCKET_PATH and who.words == "none":
-            return _PASSES_ON
-        return WantsSocket(who) if path == SOCKET_PATH else WantsPath(path, who)
+        if path != SOCKET_PATH:
+            return WantsPath(path, who)
+
+        return _PASSES_ON if who.words == "none" else WantsSocket(who)
+
+    def _is_for_us(self, asked: Asked) -> bool:
+        """Whether a request names us, and nobody else, as its host."""
+        return len(asked.hosts) == 1 and asked.hosts[0].lower() in self.hosts | self._proxied
+
+    def _collects_metrics(self, asked: Asked, path: str) -> bool:
+        """Whether a program asks for metrics. Collectors use an address, and a rebound page of another site can't send
+        a secret."""
+        return path == METRICS and not asked.origins and self._program(asked) is not None
 
     @property
     def _proxied(self) -> frozenset[str]:
         """Our names at a proxy. A page has its origin there, which with TLS does not begin with http:."""
-        return frozenset(one.partition("://")[2] for one in self.origins)
+        return frozenset(origin.partition("://")[2] for origin in self.origins)
 
     def _for_everybody(self, method: str, path: str) -> Verdict:
         if route_of(path) in _ENTRANCE and method in ("GET", "POST"):
@@ -270,18 +288,23 @@ class AccessPolicy:
 
     def _origin_is_ours(self, asked: Asked, path: str, bearer: bool) -> bool:
         if not asked.origins:
-            harmless = asked.method == "GET" and path != SOCKET_PATH
-            return harmless or bearer
+            is_harmless = asked.method == "GET" and path != SOCKET_PATH
+            return is_harmless or bearer
+
         ours = {f"http://{host}" for host in self.hosts} | self.origins
         return len(asked.origins) == 1 and asked.origins[0] in ours
 
     def _bearer(self, authorizations: tuple[str, ...]) -> bool:
         if len(authorizations) != 1:
             return False
-        scheme, _, given = authorizations[0].partition(" ")
+        scheme, _, rest = authorizations[0].partition(" ")
         if scheme.lower() != "bearer":
             return False
-        return _same(given.strip(), self.key) or (self.identify is None and self.good(given.strip()))
+
+        secret = rest.strip()
+        if _same(secret, self.key):
+            return True
+        return self.identify is None and self.good(secret)
 
     def _cookie(self, cookies: tuple[str, ...]) -> bool:
         pairs = (pair.strip().partition("=") for line in cookies for pair in line.split(";"))
@@ -291,14 +314,16 @@ class AccessPolicy:
 def _token_in(query: str) -> str:
     """The only token of a query; empty if there is none, or more than one."""
     try:
-        given = parse_qs(query, max_num_fields=8).get("token", [])
+        tokens = parse_qs(query, max_num_fields=8).get("token", [])
     except ValueError:
         return ""
-    return given[0] if len(given) == 1 else ""
+
+    return tokens[0] if len(tokens) == 1 else ""
 
 
-def _same(given: str, secret: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+def _same(value: str, secret: str) -> bool:
+    """Whether a value is the secret, in the same time whatever it is."""
+    return hmac.compare_digest(value.encode("utf-8", "replace"), secret.encode())
 
 
 def is_loopback(host: str) -> bool:
@@ -319,8 +344,11 @@ def own_hosts(host: str, port: int, names: Iterable[str] = ()) -> frozenset[str]
     known = {"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in names)}
     if host not in ("", "0.0.0.0", "::"):
         known.add(bracketed(host.lower()))
+
     values = {f"{name}:{port}" for name in known}
-    return frozenset(values | known) if port == 80 else frozenset(values)
+    if port == 80:
+        values |= known  # browsers leave out the standard port
+    return frozenset(values)
 
 
 def bracketed(host: str) -> str:

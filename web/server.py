@@ -220,28 +220,37 @@ class PageServer:
                 f"Binding to {host} would open this server to other machines without encryption; bind "
                 "to 127.0.0.1, or use accounts behind a proxy with TLS (docs/how-to/deploy.md)."
             )
+
         self._host = host
         self._port = port
+        self._names = tuple(names)
+        self._outside = None if outside is None else outside.rstrip("/").lower()
+        self._tls = tls
+
         self._key = key or secrets.token_urlsafe(32)
         self._tokens = AccessTokens(time.monotonic, token)
         self._used = asyncio.Event()
-        self._names = tuple(names)
-        self._outside = None if outside is None else outside.rstrip("/").lower()
+        """Set once a browser has signed in."""
         self._admits = admits
+        self._policy: safety.AccessPolicy | None = None
+        """How requests are judged; known after `start`, which knows the port."""
+
         self._send_timeout = send_timeout
         self._hello_timeout = hello_timeout
         self._open_timeout = open_timeout
-        self._tls = tls
-        self._assets = load(_STATIC)
+
         self._server: Server | None = None
+        self._assets = load(_STATIC)
         self._streams = Streams(patience=send_timeout)
         self._unverified: UnverifiedConnections[ServerConnection] = UnverifiedConnections(
             most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER
         )
-        self._policy: safety.AccessPolicy | None = None
         self._refused: Counter[tuple[str, str]] = Counter()
-        self._looking: asyncio.Future[str] | None = None
-        self._looked = 0.0
+
+        self._readiness: asyncio.Future[str] | None = None
+        """The newest check of whether new work is accepted."""
+        self._asked_at = 0.0
+        """When it began, by the monotonic clock."""
         self.unavailable = ""
         """Why no new work should be sent here, in one word, such as "draining"; empty if it may be."""
 
@@ -276,7 +285,8 @@ class PageServer:
     def _url(self, token: str) -> str:
         everywhere = {"", "0.0.0.0", "::"}
         host = "127.0.0.1" if self._host in everywhere else safety.bracketed(self._host)
-        return f"{'https' if self._tls else 'http'}://{host}:{self._port}/?token={token}"
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://{host}:{self._port}/?token={token}"
 
     @property
     def routes(self) -> frozenset[str]:
@@ -305,7 +315,7 @@ class PageServer:
     def backlog(self) -> list[int]:
         """How many bytes wait to be read by each connected client."""
         connections = self._server.connections if self._server is not None else ()
-        return [one.transport.get_write_buffer_size() for one in connections]
+        return [connection.transport.get_write_buffer_size() for connection in connections]
 
     async def converse(self, socket: ServerConnection) -> None:
         """Serve a websocket until it ends."""
@@ -351,24 +361,36 @@ class PageServer:
             raise UsageError(
                 f"The server can't listen on {host} port {self._port} ({error.strerror}); choose another with --port."
             ) from error
+
         self._port = self._server.sockets[0].getsockname()[1]
-        hosts = safety.own_hosts(
-            self._host.strip("[]") and safety.bracketed(self._host), self._port, self._names
-        )
+        self._policy = self._access_policy()
+
+    def _access_policy(self) -> safety.AccessPolicy:
+        """How requests are judged, now that the port is known."""
+        is_named = bool(self._host.strip("[]"))
+        host = safety.bracketed(self._host) if is_named else ""
+        hosts = safety.own_hosts(host, self._port, self._names)
+
         identify = self.identify if self.accounts else None
-        self._policy = safety.AccessPolicy(self._key, self._port, hosts, self._tokens.good, identify)
-        if self._outside is not None:
-            self._policy = replace(self._policy, origins=frozenset((self._outside,)), admits=self._admits)
+        policy = safety.AccessPolicy(self._key, self._port, hosts, self._tokens.good, identify)
+        if self._outside is None:
+            return policy
+
+        return replace(policy, origins=frozenset((self._outside,)), admits=self._admits)
 
     async def stop(self) -> None:
         """Close every connection and the port; returns when all are closed."""
-        if self._server is not None:
-            server, self._server = self._server, None
-            self._streams.end()
-            if self._looking is not None:
-                self._looking.cancel()
-            server.close()
-            await server.wait_closed()
+        server = self._server
+        if server is None:
+            return
+
+        self._server = None
+        self._streams.end()
+        if self._readiness is not None:
+            self._readiness.cancel()
+
+        server.close()
+        await server.wait_closed()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -381,64 +403,90 @@ class PageServer:
         """Answer a request, or let it become a websocket (None)."""
         assert self._policy is not None
         asked = _asked(connection, request)
-        judge = self._policy.judge
-        # With accounts, this reads a database.
-        verdict = await asyncio.to_thread(judge, asked) if self.accounts else judge(asked)
+        if self.accounts:
+            verdict = await asyncio.to_thread(self._policy.judge, asked)  # it reads a database
+        else:
+            verdict = self._policy.judge(asked)
+
+        # Who signs in, or probes, has not shown who they are.
         if not isinstance(verdict, safety.Refused | safety.WantsEntrance | safety.WantsProbe):
             self._unverified.discard(connection)
-        if isinstance(verdict, safety.Refused):
-            self._refused["http", str(verdict.status)] += 1
-            # The row and not the path, which may contain the secret of a link.
-            row = safety.route_of(asked.target.partition("?")[0])
-            _LOG.info(
-                "request refused", extra={"status": verdict.status, "route": row, "address": asked.peer}
-            )
+
         match verdict:
             case safety.WantsProbe(path):
-                why = await self._probed() if path == safety.READY else ""
-                return _response(503 if why else 200, f"{why or 'ok'}\n", _PLAIN)
+                return await self._probed(path)
             case safety.WantsPath(safety.METRICS):
                 return await self._metrics()
             case safety.WantsEntrance():
                 return await self._enter(asked)
-            case safety.Refused(401) if (
-                self.accounts and asked.target == "/" and not _came_by_a_link(request)
-            ):
-                return _response(303, "", "text/plain; charset=utf-8", [("Location", safety.SIGN_IN)])
-            case safety.Refused(status, reason):
-                return _refusal(status, reason, again=_came_by_a_link(request))
+            case safety.Refused():
+                return self._refuse(verdict, asked, by_link=_came_by_a_link(request))
             case safety.SignedIn(cookie, token):
                 self._tokens.exchange(token)
                 _LOG.info("sign-in", extra={"user": LOCAL.user, "address": asked.peer})
                 self._used.set()
-                return _response(
-                    303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
-                )
+                return _response(303, "", _PLAIN, [("Location", "/"), ("Set-Cookie", cookie)])
             case safety.WantsPath(path, who):
-                download = await self.download(path, who) if path.startswith((PREFIX, VIEW)) else None
-                if download is not None:
-                    return await self._send_download(connection, download, path)
-                packed = "gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
-                return self._file(path, request.path.partition("?")[2], packed=packed)
+                return await self._send(connection, request, path, who)
             case safety.WantsSocket(who):
                 assert isinstance(connection, _GuardedConnection)
-                refused = self._room(who, asked.peer)
-                if refused is None:
-                    connection.who, connection.peer = who, asked.peer
-                return refused
+                refusal = self._room(who, asked.peer)
+                if refusal is None:
+                    connection.who = who
+                    connection.peer = asked.peer
+                return refusal
 
-    async def _probed(self) -> str:
+    def _refuse(self, refused: safety.Refused, asked: safety.Asked, *, by_link: bool) -> Response:
+        """Refuse a request. A browser that isn't signed in is led to where people sign in.
+
+        `by_link`: the page was opened by a link on another site, for which browsers send no cookie; so it may be signed
+        in, and tries once more.
+        """
+        self._refused["http", str(refused.status)] += 1
+        # The row and not the path, which may contain the secret of a link.
+        row = safety.route_of(asked.target.partition("?")[0])
+        _LOG.info("request refused", extra={"status": refused.status, "route": row, "address": asked.peer})
+
+        is_signed_out = refused.status == HTTPStatus.UNAUTHORIZED
+        if is_signed_out and self.accounts and asked.target == "/" and not by_link:
+            return _response(303, "", _PLAIN, [("Location", safety.SIGN_IN)])
+        return _refusal(refused.status, refused.reason, again=by_link)
+
+    async def _send(
+        self, connection: ServerConnection, request: Request, path: str, who: Principal
+    ) -> Response:
+        """Send a file of the page, or one that waits to be downloaded or looked at."""
+        if path.startswith((PREFIX, VIEW)):
+            download = await self.download(path, who)
+            if download is not None:
+                return await self._send_download(connection, download, path)
+
+        packed = "gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
+        return self._file(path, request.path.partition("?")[2], packed=packed)
+
+    async def _probed(self, path: str) -> Response:
+        """Answer a process monitor: whether this process answers, or whether it accepts new work."""
+        why = await self._unreadiness() if path == safety.READY else ""
+        if why:
+            return _response(503, f"{why}\n", _PLAIN)
+        return _response(200, "ok\n", _PLAIN)
+
+    async def _unreadiness(self) -> str:
         """Why no new work is accepted. More than one request a second shares one check."""
         if self._server is None:
             return "closing"
         if self.unavailable:
             return self.unavailable
-        if self._looking is None or (self._looking.done() and time.monotonic() - self._looked > _LOOK):
-            self._looking, self._looked = asyncio.ensure_future(self.unready()), time.monotonic()
-        done, _ = await asyncio.wait([self._looking], timeout=_LOOKING)
-        if self._looking.cancelled():
+
+        is_old = time.monotonic() - self._asked_at > _LOOK
+        if self._readiness is None or (self._readiness.done() and is_old):
+            self._readiness = asyncio.ensure_future(self.unready())
+            self._asked_at = time.monotonic()
+
+        done, _ = await asyncio.wait([self._readiness], timeout=_LOOKING)
+        if self._readiness.cancelled():
             return "closing"
-        return self._looking.result() if done else "slow"
+        return self._readiness.result() if done else "slow"
 
     async def _metrics(self) -> Response:
         await asyncio.to_thread(import_module, "iact.web.metrics")  # only now: metrics are rarely requested
@@ -459,13 +507,17 @@ class PageServer:
     async def _send_download(
         self, connection: ServerConnection, download: Download, address: str
     ) -> Response:
-        media, headers = "application/octet-stream", [("Content-Disposition", download.disposition)]
         view = view_of(address)
-        if view is not None:
-            media, headers = VIEWS[view][0], [*VIEWS[view][1]]
+        if view is None:
+            media = "application/octet-stream"
+            headers = [("Content-Disposition", download.disposition)]
+        else:
+            media = VIEWS[view][0]
+            headers = [*VIEWS[view][1]]
 
         if isinstance(download.content, bytes):
             return _response(200, download.content, media, headers)
+
         head = _response(200, "", media, [*headers, ("Transfer-Encoding", "chunked")])
         del head.headers["Content-Length"]
         return await self._streams.send(connection, head, download.content)
@@ -474,6 +526,7 @@ class PageServer:
         asset = self._assets.get(path, query)
         if asset is None:
             return _refusal(404, "There is nothing at this address.")
+
         headers = [("Cache-Control", _KEPT)] if asset.kept else []
         if packed:
             return _response(200, asset.packed, asset.media, [("Content-Encoding", "gzip"), *headers])
@@ -484,17 +537,23 @@ class PageServer:
         if self._server is None:
             return None
 
-        guarded = [one for one in self._server.connections if isinstance(one, _GuardedConnection)]
-        others = [(one.who, one.peer) for one in guarded if one.who is not None]
+        guarded = [
+            connection
+            for connection in self._server.connections
+            if isinstance(connection, _GuardedConnection)
+        ]
+        others = [(connection.who, connection.peer) for connection in guarded if connection.who is not None]
         if not self.accounts:
-            full = len(others) >= MAX_SOCKETS
+            is_full = len(others) >= MAX_SOCKETS
         elif who.link:
-            full = _too_many_of_links(others, who, peer)
+            is_full = _too_many_of_links(others, who, peer)
         else:
             own = sum(other.user == who.user and not other.link for other, _ in others)
-            full = own >= MAX_PER_PERSON or len(others) >= MAX_SOCKETS_OF_ALL
+            is_full = own >= MAX_PER_PERSON or len(others) >= MAX_SOCKETS_OF_ALL
 
-        return _refusal(503, "Too many clients are connected; close one and try again.") if full else None
+        if not is_full:
+            return None
+        return _refusal(503, "Too many clients are connected; close one and try again.")
 
     def _complete(self, connection: ServerConnection, request: Request, response: Response) -> None:
         """Add the safety headers to the library's own refusals, too."""
@@ -549,6 +608,7 @@ class WebServer(PageServer):
         **options: Unpack[PageOptions],
     ) -> None:
         super().__init__(**options)
+
         self._local = Tenant(runtime, product)
         self._people = people
         self._entrance = entrance
@@ -584,23 +644,27 @@ class WebServer(PageServer):
 
     def work(self) -> tuple[Figures, Workload] | None:
         """See `PageServer.work`; over all users."""
-        figures, now = Figures(), self._local.runtime.workload()
-        figures.add(self._local.runtime.figures)
+        runtime = self._local.runtime
+        figures = Figures()
+        figures.add(runtime.figures)
+        workload = runtime.workload()
+
         if self._tenants is not None:
             figures.add(self._tenants.figures)
-            now += self._tenants.workload()
-        return figures, now
+            workload += self._tenants.workload()
+
+        return figures, workload
 
     def watches(self, session: str) -> bool:
         """Whether a client watches a session."""
-        return any(one.watches == session for one in self._open)
+        return any(connection.watches == session for connection in self._open)
 
     async def send_away(self, session: str | None) -> None:
         """Close the connections that watch a session (None: all), since it is served elsewhere from now on."""
         async with asyncio.TaskGroup() as group:
-            for one in self._open:
-                if session is None or one.watches == session:
-                    group.create_task(one.send_away())
+            for connection in self._open:
+                if session is None or connection.watches == session:
+                    group.create_task(connection.send_away())
 
     async def stop(self) -> None:
         """See `PageServer.stop`."""
@@ -610,34 +674,46 @@ class WebServer(PageServer):
     async def converse(self, socket: ServerConnection) -> None:
         """See `PageServer.converse`."""
         who = principal_of(socket)
+        if who.link:
+            await self._serve(socket, who, None)  # the holder of a link owns nothing here
+            return
+        if who.user == LOCAL.user:
+            await self._serve(socket, who, self._local)
+            return
+
+        assert self._tenants is not None
         async with AsyncExitStack() as stack:
-            own: Tenant | None = self._local
-            if who.link:
-                own = None
-            elif who.user != LOCAL.user:
-                assert self._tenants is not None
-                try:
-                    own = await stack.enter_async_context(self._tenants.lease(who.user))
-                except IactError as error:
-                    _LOG.info("connection refused", extra={"user": who.user, "code": type(error).__name__})
-                    await socket.close(1013, str(error).encode()[:120].decode("utf-8", "ignore"))
-                    return
-            connection = Connection(
-                socket,
-                who,
-                own,
-                self._shared,
-                send_timeout=self._send_timeout,
-                hello_timeout=self._hello_timeout,
-            )
-            self._open.add(connection)
-            about = {"user": who.user, **({"link": who.link} if who.link else {})}
-            _LOG.info("connection opened", extra=about)
             try:
-                await connection.serve()
-            finally:
-                self._open.discard(connection)
-                _LOG.info("connection closed", extra=about)
+                own = await stack.enter_async_context(self._tenants.lease(who.user))
+            except IactError as error:
+                _LOG.info("connection refused", extra={"user": who.user, "code": type(error).__name__})
+                # The protocol has room for 123 bytes of a reason.
+                await socket.close(1013, str(error).encode()[:120].decode("utf-8", "ignore"))
+                return
+
+            await self._serve(socket, who, own)
+
+    async def _serve(self, socket: ServerConnection, who: Principal, own: Tenant | None) -> None:
+        """Serve a websocket until it ends. `own`: what `who` owns, or None."""
+        connection = Connection(
+            socket,
+            who,
+            own,
+            self._shared,
+            send_timeout=self._send_timeout,
+            hello_timeout=self._hello_timeout,
+        )
+        about = {"user": who.user}
+        if who.link:
+            about["link"] = who.link
+
+        self._open.add(connection)
+        _LOG.info("connection opened", extra=about)
+        try:
+            await connection.serve()
+        finally:
+            self._open.discard(connection)
+            _LOG.info("connection closed", extra=about)
 
     async def download(self, path: str, who: Principal) -> Download | None:
         """See `PageServer.download`."""
@@ -652,7 +728,9 @@ def principal_of(socket: ServerConnection) -> Principal:
 
 
 def _asked(connection: ServerConnection, request: Request) -> safety.Asked:
-    headers, peer = request.headers, connection.remote_address
+    headers = request.headers
+    peer = connection.remote_address
+
     return safety.Asked(
         method=request.method,
         target=request.path,
@@ -670,10 +748,13 @@ def _response(
 ) -> Response:
     body = content.encode() if isinstance(content, str) else content
     standard = [("Content-Type", media), ("Content-Length", str(len(body))), ("Connection", "close")]
-    given = list(headers)
-    replaced = {name for name, _ in given}
+    own = list(headers)
+
+    # What a response says about its own safety comes before what is the rule.
+    replaced = {name for name, _ in own}
     safe = [(name, value) for name, value in safety.SECURITY_HEADERS if name not in replaced]
-    return Response(status, HTTPStatus(status).phrase, Headers([*standard, *safe, *given]), body)
+
+    return Response(status, HTTPStatus(status).phrase, Headers([*standard, *safe, *own]), body)
 
 
 _REFUSAL_STYLE: Final = (
@@ -699,9 +780,14 @@ def _refusal(status: int, reason: str, *, again: bool = False) -> Response:
 
     `again`: the page retries once automatically.
     """
-    # A browser sends no strict cookie after a link from another site; it does after a link of our own.
-    refresh = html('<meta http-equiv="refresh" content="0;url=/">') if again and status == 401 else NOTHING
-    link = html('<p><a href="/">Try again</a> if you came here by a link.</p>') if status == 401 else NOTHING
+    refresh = NOTHING
+    link = NOTHING
+    if status == 401:
+        link = html('<p><a href="/">Try again</a> if you came here by a link.</p>')
+    if status == 401 and again:
+        # A browser sends no strict cookie after a link from another site; it does after a link of our own.
+        refresh = html('<meta http-equiv="refresh" content="0;url=/">')
+
     page = html(
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         "{refresh}<title>iact: {phrase}</title><style>{style}</style><h1>{phrase}</h1><p>{reason}</p>{link}</html>\n",

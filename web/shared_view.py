@@ -36,11 +36,15 @@ class SharedView(StoredSession):
     def __init__(self, read: Replay, view: LinkView) -> None:
         super().__init__(read)
         self.shows: Final = view
-        left_out = [one for one in self._every_variable() if one.name in view.variables]
-        self.digests: Final = frozenset(one.sha256 for one in left_out)
-        traces = (*view.variables, *(line for one in left_out for line in _lines(one)))
+
+        hidden = [variable for variable in self._every_variable() if variable.name in view.variables]
+        self.digests: Final = frozenset(variable.sha256 for variable in hidden)
+
+        lines = (line for variable in hidden for line in _lines(variable))
+        traces = (*view.variables, *lines)
+        folder = read.path.parent
         self._records = [
-            _blank(one) if _hidden(one, view, traces, read.path.parent) else one for one in read.records
+            _blank(record) if _hidden(record, view, traces, folder) else record for record in read.records
         ]
 
     def records(self, since: int = 0) -> Sequence[Record]:
@@ -52,7 +56,10 @@ class SharedView(StoredSession):
         return StoredSession(self._read)
 
     def _every_variable(self) -> Iterator[Variable]:
-        for node in self.view.nodes() if self.shows.variables else ():
+        if not self.shows.variables:
+            return
+
+        for node in self.view.nodes():
             if node.kind == "agent":
                 yield from self.view.variables(node.path)
 
@@ -67,18 +74,20 @@ class SharedHistory(RecordHistory):
 
     async def variables(self, path: str, at: int | None) -> Sequence[Variable]:
         """See `RecordHistory`."""
-        return [one for one in await super().variables(path, at) if self._seen(one)]
+        return [variable for variable in await super().variables(path, at) if self._is_seen(variable)]
 
     async def variable(self, path: str, name: str, at: int | None) -> tuple[Variable, bytes]:
         """As in `RecordHistory`; a hidden variable does not exist."""
         if name in self._hidden:
             raise UsageError(f"There is no variable {name!r} here.")
-        found, content = await super().variable(path, name, at)
-        if not self._seen(found):
-            raise UsageError(f"There is no variable {name!r} here.")
-        return found, content
 
-    def _seen(self, value: Variable) -> bool:
+        variable, content = await super().variable(path, name, at)
+        if not self._is_seen(variable):
+            raise UsageError(f"There is no variable {name!r} here.")
+
+        return variable, content
+
+    def _is_seen(self, value: Variable) -> bool:
         """Whether a variable is visible. A second name for hidden content is hidden, too."""
         return value.name not in self._hidden and value.sha256 not in self._digests
 
@@ -93,9 +102,9 @@ def _hidden(record: Record, view: LinkView, traces: Sequence[str], folder: Path)
         return True
     if not traces:
         return False
-    text = "\n".join(
-        (record.body, json.dumps(record.fields, ensure_ascii=False), blob_text(record, folder) or "")
-    )
+
+    fields = json.dumps(record.fields, ensure_ascii=False)
+    text = "\n".join((record.body, fields, blob_text(record, folder) or ""))
     return any(trace in text for trace in traces)
 
 

@@ -299,18 +299,21 @@ class StoredSessions:
             UsageError: it is not one of the runtime's sessions.
             JournalError: it can't be read.
         """
-        found = next((example.folder for example in examples if journal == example.id), None)
-        folder = found or _place(runtime, journal)
+        example = next((example.folder for example in examples if journal == example.id), None)
+        folder = example or _place(runtime, journal)
+
         with self._one:
-            key = _key(folder, example=found is not None)
+            key = _key(folder, example=example is not None)
             if key is not None and key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-            stored = (
-                StoredSession(replay(folder), example=True)
-                if found
-                else StoredSession(runtime.store.read(folder))
-            )
+
+            # That an example was made elsewhere does not matter.
+            if example is not None:
+                stored = StoredSession(replay(folder), example=True)
+            else:
+                stored = StoredSession(runtime.store.read(folder))
+
             if key is not None:
                 self._kept[key] = stored
                 while len(self._kept) > _KEPT:
@@ -321,21 +324,30 @@ class StoredSessions:
 def _key(folder: Path, *, example: bool) -> tuple[Path, int, int, bool] | None:
     """A key that changes with the journal, or None if it can't be read."""
     file = journal_file(folder)
+    if file is None:
+        return None
     try:
-        status = file.stat() if file is not None else None
+        status = file.stat()
     except OSError:
-        status = None
-    return None if file is None or status is None else (file, status.st_size, status.st_mtime_ns, example)
+        return None
+
+    return file, status.st_size, status.st_mtime_ns, example
 
 
 def _place(runtime: Runtime, journal: str) -> Path:
     """The session's directory; a client can't name anything outside the sessions' directory."""
-    given = Path(journal)
-    name = given.parent.name if names_journal(given) else given.name
+    path = Path(journal)
+    name = path.parent.name if names_journal(path) else path.name
     if not name.strip(".") or name.startswith(".") or "\0" in journal:
         raise UsageError(f"There is no session at {journal[:200]!r}; give its id or the path of its journal.")
+
     directory = runtime.store.path_of(name)
-    if journal != name and given.resolve() not in (directory.resolve(), journal_file(directory.resolve())):
+    if journal == name:
+        return directory
+
+    # A path counts only if it leads to the very session that has this name here.
+    resolved = directory.resolve()
+    if path.resolve() not in (resolved, journal_file(resolved)):
         raise UsageError(f"The journal {journal[:200]!r} is not among the sessions of this server.")
     return directory
 

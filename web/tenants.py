@@ -30,19 +30,25 @@ MOST: Final = 64
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """What is open for one user. `holders`: how many callers use it; `since`: when that number last changed."""
+    """What is open for one user."""
 
     since: float
+    """When `holders` last changed."""
     ready: asyncio.Future[Tenant] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """What the user has, once it is open."""
     leave: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is to be closed."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is closed."""
     holders: int = 0
+    """How many callers use it."""
 
     @property
     def idle(self) -> bool:
         """Whether it is not needed now."""
         if self.holders or self.leave.is_set() or not self.ready.done():
             return False
+
         return self.ready.exception() is not None or not self.ready.result().runtime.at_work
 
 
@@ -63,7 +69,9 @@ class UserTenants:
         self._idle = idle
         self._most = most
         self._open: dict[str, _Open] = {}
+        """What is open, by user."""
         self._past = Figures()
+        """What sessions did in runtimes that are closed now."""
         self._group = asyncio.TaskGroup()
 
     @property
@@ -74,24 +82,26 @@ class UserTenants:
     @property
     def figures(self) -> Figures:
         """See `web.ports.Tenants`."""
-        found = Figures()
-        found.add(self._past)
-        for one in self._runtimes():
-            found.add(one.figures)
-        return found
+        figures = Figures()
+        figures.add(self._past)
+        for runtime in self._runtimes():
+            figures.add(runtime.figures)
+        return figures
 
     def workload(self) -> Workload:
         """See `web.ports.Tenants`."""
-        return sum((one.workload() for one in self._runtimes()), Workload())
+        return sum((runtime.workload() for runtime in self._runtimes()), Workload())
 
     async def refresh_modules(self) -> None:
         """Notify all open sessions of the current catalogue."""
-        for one in self._runtimes():
-            await one.refresh_modules()
+        for runtime in self._runtimes():
+            await runtime.refresh_modules()
 
     def _runtimes(self) -> list[Runtime]:
-        ready = [one.ready for one in self._open.values() if one.ready.done() and not one.ready.cancelled()]
-        return [one.result().runtime for one in ready if one.exception() is None]
+        """The runtimes that are open and could be opened."""
+        opened = (user.ready for user in self._open.values())
+        ready = [future for future in opened if future.done() and not future.cancelled()]
+        return [future.result().runtime for future in ready if future.exception() is None]
 
     async def __aenter__(self) -> UserTenants:
         await self._group.__aenter__()
@@ -102,8 +112,9 @@ class UserTenants:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tending.cancel()
-        for one in self._open.values():
-            one.leave.set()
+        for user in self._open.values():
+            user.leave.set()
+
         try:
             await self._group.__aexit__(kind, error, trace)
         except BaseExceptionGroup as group:
@@ -118,27 +129,32 @@ class UserTenants:
         Raises:
             UsageError: too many users are active, or it can't be opened.
         """
-        one = await self._at(user)
-        one.holders += 1
+        entry = await self._at(user)
+        entry.holders += 1
         try:
-            yield await asyncio.shield(one.ready)
+            # One caller that gives up must not take it from the others.
+            yield await asyncio.shield(entry.ready)
         finally:
-            one.holders -= 1
-            one.since = self._clock.monotonic()
+            entry.holders -= 1
+            entry.since = self._clock.monotonic()
 
     async def _at(self, user: str) -> _Open:
+        """What is open for a user; opened if it is not, for which something else may have to be closed first."""
         while True:
-            one = self._open.get(user)
-            if one is not None and not one.leave.is_set():
-                return one
-            if one is not None:
-                await one.gone.wait()
-            elif len(self._open) < self._most:
-                one = self._open[user] = _Open(self._clock.monotonic())
-                self._group.create_task(self._hold(user, one), name=f"what the user {user} has")
-                return one
-            else:
+            entry = self._open.get(user)
+            if entry is not None and not entry.leave.is_set():
+                return entry
+
+            # Everything is looked up again after each wait: others may have been faster.
+            if entry is not None:
+                await entry.gone.wait()
+            elif len(self._open) >= self._most:
                 await self._make_room()
+            else:
+                entry = _Open(self._clock.monotonic())
+                self._open[user] = entry
+                self._group.create_task(self._hold(user, entry), name=f"what the user {user} has")
+                return entry
 
     async def _make_room(self) -> None:
         """Close what has been idle for longest.
@@ -146,41 +162,44 @@ class UserTenants:
         Raises:
             UsageError: all of it is needed.
         """
-        closing = next((one for one in self._open.values() if one.leave.is_set()), None)
-        oldest = closing or min(
-            (one for one in self._open.values() if one.idle), key=lambda one: one.since, default=None
-        )
+        closing = next((entry for entry in self._open.values() if entry.leave.is_set()), None)
+        idle = (entry for entry in self._open.values() if entry.idle)
+        oldest = closing or min(idle, key=lambda entry: entry.since, default=None)
         if oldest is None:
             raise UsageError(
                 f"{self._most} people are using this server, which is its limit. Try again in a few minutes."
             )
+
         oldest.leave.set()
         await oldest.gone.wait()
 
-    async def _hold(self, user: str, one: _Open) -> None:
+    async def _hold(self, user: str, entry: _Open) -> None:
+        """Open what a user has, and close it once it is to be closed; in one task, as the runtime requires."""
+        ready = entry.ready
         try:
             async with self._open_one(user) as tenant:
-                one.ready.set_result(tenant)
-                await one.leave.wait()
+                ready.set_result(tenant)
+                await entry.leave.wait()
         except Exception as error:
-            if one.ready.done():
+            if ready.done():
                 _LOG.exception(
                     "What the user %s has could not be closed in order.", user, extra={"user": user}
                 )
             else:
-                one.ready.set_exception(error)
-                one.ready.exception()  # waiting callers get the error; it is fine if there are none
+                ready.set_exception(error)
+                ready.exception()  # waiting callers get the error; it is fine if there are none
         finally:
-            if not one.ready.cancel() and one.ready.exception() is None:
-                self._past.add(one.ready.result().runtime.figures)
-            one.leave.set()
+            was_open = not ready.cancel() and ready.exception() is None
+            if was_open:
+                self._past.add(ready.result().runtime.figures)
+            entry.leave.set()
             del self._open[user]
-            one.gone.set()
+            entry.gone.set()
 
     async def _tend(self) -> None:
         while True:
             await self._clock.sleep(self._idle / 4)
             now = self._clock.monotonic()
-            for one in self._open.values():
-                if one.idle and now - one.since >= self._idle:
-                    one.leave.set()
+            for entry in self._open.values():
+                if entry.idle and now - entry.since >= self._idle:
+                    entry.leave.set()

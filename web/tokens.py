@@ -28,18 +28,19 @@ MOST: Final = 16
 
 @dataclass(slots=True)
 class _Token:
-    """One token. `lasting`: it is valid until it is exchanged. Times are seconds of the clock."""
+    """One token. Times are seconds of the clock."""
 
     secret: str
     issued: float
     lasting: bool
+    """Whether it is valid until it is exchanged."""
     exchanged: float | None = None
 
     def good(self, now: float) -> bool:
-        young = now < self.issued + LIFE
+        is_young = now < self.issued + LIFE
         if self.exchanged is None:
-            return young or self.lasting
-        return young or now < self.exchanged + GRACE
+            return is_young or self.lasting
+        return is_young or now < self.exchanged + GRACE
 
 
 class AccessTokens:
@@ -57,23 +58,31 @@ class AccessTokens:
     def issue(self) -> str:
         """A new token."""
         now = self._clock()
-        self._tokens[1:] = [one for one in self._tokens[1:] if one.good(now)][-(MOST - 2) :]
-        self._tokens.append(_Token(secrets.token_urlsafe(32), now, lasting=False))
-        return self._tokens[-1].secret
+        token = _Token(secrets.token_urlsafe(32), now, lasting=False)
 
-    def good(self, given: str) -> bool:
+        # Besides the new one and that of the start, the newest that are still good.
+        still_good = [earlier for earlier in self._tokens[1:] if earlier.good(now)]
+        self._tokens[1:] = [*still_good[-(MOST - 2) :], token]
+        return token.secret
+
+    def good(self, secret: str) -> bool:
         """Whether a token lets its bearer in."""
-        return self._find(given) is not None
+        return self._find(secret) is not None
 
-    def exchange(self, given: str) -> bool:
+    def exchange(self, secret: str) -> bool:
         """Exchange a token for a cookie; False if it is not valid, or no longer."""
-        found = self._find(given)
-        if found is not None and found.exchanged is None:
-            found.exchanged = self._clock()
-        return found is not None
+        token = self._find(secret)
+        if token is None:
+            return False
 
-    def _find(self, given: str) -> _Token | None:
-        now, data = self._clock(), given.encode("utf-8", "replace")
+        if token.exchanged is None:
+            token.exchanged = self._clock()
+        return True
+
+    def _find(self, secret: str) -> _Token | None:
+        now = self._clock()
+        data = secret.encode("utf-8", "replace")
+
         # Compare with all of them, so that the time reveals nothing.
-        equal = [one for one in self._tokens if hmac.compare_digest(data, one.secret.encode())]
-        return next((one for one in equal if one.good(now)), None)
+        equal = [token for token in self._tokens if hmac.compare_digest(data, token.secret.encode())]
+        return next((token for token in equal if token.good(now)), None)
