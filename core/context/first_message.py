@@ -46,8 +46,8 @@ READS_ONLY: Final = "You may read, not change."
 """What an agent is told that may only look. Checks from outside look for these words."""
 
 _WHAT_READERS_WRITE: Final = (
-    "Scripts of yours may write, to test or to compute, without a network; only you see it, and it is gone when you "
-    "have answered."
+    "Scripts of yours (but not files.write) may write, to test or to compute, without a network; only you see it, and "
+    "it is gone when you have answered."
 )
 
 

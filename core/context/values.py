@@ -6,7 +6,7 @@ a value taints its reader with the value's labels, which are returned with it. P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,12 +66,13 @@ def describe_values(
     begun: Collection[str],
     room: int,
     is_lost: Callable[[str], bool],
+    known_lost: Container[str] = (),
 ) -> Described:
     """Describe the values that a message brings, by name.
 
     `new`: those that the reader did not have before; only of these it is shown something. `begun`: those of which a first
     line may be shown. `room`: the most characters that are shown of all small values together. `is_lost`: whether the
-    content with a digest is lost, so that a sentence is read in its place.
+    content with a digest is lost, so that a sentence is read in its place. `known_lost`: digests of which a record says so.
     """
     about: list[str] = []
     whole: dict[str, str] = {}
@@ -79,7 +80,7 @@ def describe_values(
 
     for name, value in values.items():
         if name not in new:
-            about.append(labels.describe(name, value))
+            about.append(labels.describe(name, value, lost=value.sha256 in known_lost))
             continue
 
         text = in_full(value)
@@ -93,8 +94,8 @@ def describe_values(
         # What is shown of a value taints its reader.
         if name in whole or begins:
             sources |= value.labels
-        # Only what was read is known to be lost.
-        gone = bool(begins) and is_lost(value.sha256)
+        # Of what no record says it, only what was read is known to be lost.
+        gone = value.sha256 in known_lost or (bool(begins) and is_lost(value.sha256))
         about.append(labels.describe(name, value, begins, lost=gone))
 
     return Described(tuple(about), whole, sources)

@@ -118,6 +118,12 @@ def describe(name: str, value: Value, begins: str = "", *, lost: bool = False) -
     return f"${name} ({described})"
 
 
+def content_lost(function: str, name: str, value: Value) -> str:
+    """What an agent reads whose call passes on a variable without content."""
+    was = about(value.media, value.size)
+    return f"`{function}` was not run: the content of ${name} ({was}) was lost. Make it once more, or go on without it."
+
+
 def about(media: str, count: int) -> str:
     """The type of a value and its number of bytes: "text/plain, 9 B"."""
     return f"{_MEDIA.sub('?', media)[:60]}, {size(count)}"

@@ -44,11 +44,11 @@ ANNOUNCING: Final = (
 _SAID: Final[Mapping[str, tuple[str, ...]]] = {
     "PLAN": (
         # English
-        r"(?:as|in|with|into|use|using|write|make|run|start|execute) (?:a|the|your) plan",
+        r"(?:as|in|with|into|use|using|write|make|run|start|execute) (?:a|the|your) (?:(?:static|reflective|reflecting|reflect|orchestrated|parallel|adaptive|dag) )?plan",
         r"workflows?",
         r"in parallel",
         # German
-        r"als plan",
+        r"als (?:reflektierende[rn] |parallele[rn] )?plan",
         r"mach\w* (?:einen|daraus einen) plan",
         r"arbeitsabl[aä]uf\w*",
         r"(?:alles|das|es|sie|beide\w*|dies\w*|möglichst|bitte) parallel",

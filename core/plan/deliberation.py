@@ -363,7 +363,7 @@ class Deliberation:
                 run.judgement = None
                 run.mode.interjected()
                 run.no_new_plan = False
-            run.goal += f"\n\n[User follow-up]: {message}"
+            run.goal += f"{questions.FOLLOW_UP}{message}"
             self._leave_out(verdict)
             yield from self._follow(verdict, charge=False)
         finally:

@@ -273,6 +273,10 @@ def read_form(text: str, *, exact: bool = False) -> PlanForm:
     return form
 
 
+_BESIDE_THE_NAME: Final = ("mode", "rounds", "n", "report", "from", "scope", "intent")
+"""What says how a plan is carried out, and is easily taken for a part of it."""
+
+
 def _read_form(text: str, exact: bool) -> PlanForm:
     data = read_data(text) if exact else read_written(text)
     constraints = data.get("constraints") if isinstance(data, dict) else None
@@ -287,6 +291,12 @@ def _read_form(text: str, exact: bool) -> PlanForm:
     steps = data.get("steps")
     if isinstance(steps, list) and len(steps) > MAX_STEPS:
         raise TooManySteps(len(steps))
+    misplaced = next((name for name in _BESIDE_THE_NAME if name in data), "")
+    if misplaced:
+        raise PlanError(
+            f"`{misplaced}` is not a part of the plan: it is given beside it, as {misplaced}=… behind the plan's name "
+            f"where PLAN is written, or as an option of the command"
+        )
     try:
         form = PlanForm.model_validate(data)
     except ValidationError as error:

@@ -98,6 +98,10 @@ _FUNCTIONS: Final = (
 _PLAIN_FUNCTIONS: Final = "Functions, with `?` at what may be left out and (body) at their main text:"
 
 
+FOLLOW_UP: Final = "\n\n[User follow-up]: "
+"""What stands in a goal before each message that a person wrote while it was worked on."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanSituation:
     """What a question is asked about: a plan as it stands, and what its models are told."""
@@ -118,6 +122,12 @@ class PlanSituation:
     def is_the_persons(self) -> bool:
         """Whether the goal is what the person wrote, word for word, and nothing besides."""
         return len(self.briefing.words) == 1 and self.briefing.words[0].strip() == self.goal.strip()
+
+    @property
+    def is_in_their_words(self) -> bool:
+        """Whether the goal is all that the person wrote, word for word, and nothing besides."""
+        parts = [part.strip() for part in self.goal.split(FOLLOW_UP)]
+        return parts == [word.strip() for word in self.briefing.words]
 
 
 # --- steps in words -------------------------------------------------------------------------------------------------
@@ -181,7 +191,7 @@ def _goal(it: PlanSituation) -> QuestionPart:
     """The goal with the caller's demands, for every model."""
     ruled = it.briefing.ruled()
     # What stands word for word above is not said twice.
-    goal = "what the person wrote." if it.is_the_persons else it.goal
+    goal = "what the person wrote." if it.is_in_their_words else it.goal
     return text_part("goal", f"Goal: {goal}\n\n{ruled}".strip(), share=2)
 
 
@@ -346,7 +356,9 @@ def _tried(it: PlanSituation, record: NodeRecord) -> Iterable[str]:
     if isinstance(found, dict):
         did = {"replace": "other steps were put in its place", "skip": "it was left out"}
         action = did.get(str(found.get("action")), "nothing was found to help")
-        yield f"- why {node.spawned_by} failed: {found.get('failure')}; {found.get('cause')}; {action}"
+        reasons = [str(found.get(key) or "").strip().rstrip(".") for key in ("failure", "cause")]
+        why = "; ".join([reason for reason in reasons if reason] + [action])
+        yield f"- why {node.spawned_by} failed: {why}"
     elif record.output.get("reason"):
         yield f"- about {node.spawned_by}: {record.output['reason']}"
 

@@ -158,9 +158,11 @@ class SessionMemory:
         read = [_plain(text) for text in (agent.mail.task, *_newest(agent))]
         wanted = {heard.record: heard for heard in (*said[:1], *said[-1:])}
         unknown = [heard for heard in wanted.values() if not any(_plain(heard.own) in text for text in read)]
-        return [self._goal(heard) for heard in unknown]
+        return [
+            self._goal(heard, "goal of the whole" if heard is said[0] else "said since") for heard in unknown
+        ]
 
-    def _goal(self, heard: Heard) -> Recalled:
+    def _goal(self, heard: Heard, what: str) -> Recalled:
         session = self._live.tree.session
         quoted = json.dumps(inline(heard.own, _GOAL), ensure_ascii=False)
         return Recalled(
@@ -171,7 +173,7 @@ class SessionMemory:
             at="",
             session=session,
             agent="/",
-            line=f"[goal of the whole] {quoted}",
+            line=f"[{what}] {quoted}",
             why="goal of the whole",
         )
 

@@ -268,7 +268,10 @@ def _described(
     # The report of a plan shows its result itself; what its steps gave is there to be read.
     room = 0 if is_report and tree.follows_1_3 else room_for(tree, agent, "")
     harmless = _harmless(tree, agent, message, brought)
-    return describe_values(brought, new=new, begun=harmless, room=room, is_lost=tree.blobs.is_lost)
+    blobs = tree.blobs
+    return describe_values(
+        brought, new=new, begun=harmless, room=room, is_lost=blobs.is_lost, known_lost=blobs.told
+    )
 
 
 def _harmless(tree: Tree, agent: Agent, message: Incoming, values: Mapping[str, Value]) -> list[str]:

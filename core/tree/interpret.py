@@ -239,7 +239,7 @@ def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
         if spec is PLAN:
             spec = plan_checks.with_parameters(spec, pending.info)
         bound = read_action(spec, pending.info, pending.body, agent.table)
-        return _without_lost(tree, pending, bound) if tree.blobs.told else bound
+        return _without_lost(tree, agent, pending, bound) if tree.blobs.told else bound
 
     parts = split(pending.info, nested=False)
     if isinstance(parts, Mistake):
@@ -250,16 +250,19 @@ def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
     return bind(spec, parts[1], pending.body, agent.table)
 
 
-def _without_lost(tree: Tree, pending: Pending, bound: Bound | Mistake) -> Bound | Mistake:
+class _LostContent(Mistake):
+    """A call that is written rightly and passes on a variable whose content was lost."""
+
+
+def _without_lost(tree: Tree, agent: Agent, pending: Pending, bound: Bound | Mistake) -> Bound | Mistake:
     """The same; a mistake if a variable is passed whose content was lost."""
     if isinstance(bound, Mistake):
         return bound
 
-    for name, value in bound.attached.items():
-        if value.sha256 in tree.blobs.told:
-            return Mistake(
-                f"`{pending.written}` was not run: the content of the variable that is its {name} was lost."
-            )
+    lost = {value.sha256 for value in bound.attached.values()} & tree.blobs.told
+    for name, value in agent.table.items() if lost else ():
+        if value.sha256 in lost:
+            return _LostContent(labels.content_lost(pending.written, name, value))
     return bound
 
 
@@ -350,9 +353,13 @@ def _bind(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
         uses_kept = pending.spec is PLAN and tree.follows_1_3 and "from" in bound.arguments
         if opens_plan or uses_kept:
             bound = plan_checks.with_goal(bound)
+    if isinstance(bound, _LostContent):
+        return bound.sentence
     if isinstance(bound, Mistake):
         # The mistake names parameters.
         origin.document(agent, [pending.spec])
+        if pending.spec is PLAN and (instead := plan_checks.with_kept(tree, pending)):
+            return instead
         return notes.refused(tree, agent, pending.spec, _with_child(pending, bound.sentence))
 
     pending.bound = bound
@@ -551,7 +558,7 @@ def _show_one(
         return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
 
     if value.sha256 in tree.blobs.told:
-        return f"`SHOW` was not run: the content of ${name} was lost."
+        return labels.content_lost("SHOW", name, value)
 
     if not value.is_text:
         if _attach(tree, agent, name, value):
@@ -726,7 +733,9 @@ def _artifacts(tree: Tree, agent: Agent, result: Result, provenance: Labels) -> 
         media = artifact.media or "application/octet-stream"
         value = tree.blobs.value(artifact, media, provenance, result.function, again=tree.current)
         variable = agent.table.keep(_stem(artifact.name), value)
-        yield f"It also brought {labels.describe(variable, value)}."
+        is_shown = media.startswith(("image/", "audio/", "video/"))
+        how = f" ![](${variable}) in an answer shows it." if is_shown else ""
+        yield f"It also brought {labels.describe(variable, value)}.{how}"
 
 
 def _stem(file: str) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 from iact.core.errors import UsageError
 from iact.core.gate.impact import RUNS_ON
 from iact.core.gate.judge import judge_call
+from iact.core.language import labels
 from iact.core.language.actions import PLAN, ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, split
 from iact.core.plan.forms import goal_text, read_form, read_plan
@@ -76,6 +77,10 @@ _FROM: Final = re.compile(r"(?:^|\s)from=")
 """What the first line of an action has if it uses a kept plan."""
 
 
+_WRITTEN: Final = 400
+"""The most characters that are shown of how an action should be written."""
+
+
 def with_parameters(spec: ActionSpec, info: str) -> ActionSpec:
     """Return PLAN as it is written with a kept plan: whatever else its first line gives are values for that plan.
 
@@ -116,6 +121,17 @@ def with_goal(bound: Bound) -> Bound:
     return bound
 
 
+def with_kept(tree: Tree, pending: Pending) -> str:
+    """Return how a kept plan is used, for a PLAN without steps that has its name; empty for any other."""
+    _, name, values = [*pending.info.split(None, 2), "", "", ""][:3]
+    is_kept = name in {kept.partition(" ")[0] for kept in tree.kept}
+    if not is_kept or _FROM.search(pending.info) or _STEPS.search(pending.body):
+        return ""
+
+    written = f"PLAN {name} from={name} {values}".strip()
+    return f"`PLAN` was not run: it has no steps. The kept plan is used so: `{labels.inline(written, _WRITTEN)}`."
+
+
 def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> str | None:
     """Note the path that a PLAN will have in the tree. Returns a sentence if it can't be run."""
     if agent.depth + 1 > tree.bounds.depth:
@@ -133,7 +149,7 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
         if not _is_kept(bound, text):
             check_plan(text, tree.registry_under(grant), mode, exact=not tree.follows_1_3)
     except UsageError as error:
-        return f"`PLAN` was not run: {error}"
+        return with_kept(tree, pending) or f"`PLAN` was not run: {error}"
     pending.child = free_path(tree, agent.path, str(bound.arguments.get("name", "plan")))
     return None
 

@@ -327,6 +327,11 @@ def test_a_sentence_with_a_colon_needs_no_quotes(
     assert (read.goal, tuple(read.constraints), "".join(tasks)) == (goal, constraints, task)
 
 
+def test_what_stands_beside_a_plan_is_said_to_stand_there() -> None:
+    with pytest.raises(PlanError, match="`mode` is not a part of the plan: it is given beside it, as mode="):
+        read_form("goal: Look\nmode: reflective\nsteps:\n- {id: a, call: f}")
+
+
 def test_before_1_3_it_needed_them() -> None:
     with pytest.raises(PlanError, match="neither YAML nor JSON"):
         read_plan("goal: Compare: a and b", id="p", exact=True)

@@ -65,10 +65,11 @@ def test_a_goal_that_is_the_persons_message_is_not_said_twice() -> None:
         (said, [said], True),
         ("Find hosts", [said], False),
         (said, [said, "And mail?"], False),
+        (f"{said}{questions.FOLLOW_UP}And mail?", [said, "And mail?"], True),
     ):
         told = build(questions.plan(PlanSituation(goal, Briefing(words=words), [SEARCH])))
         assert ("Goal: what the person wrote." in told) is once
-        assert told.count(said) == words.count(said) + (goal == said and not once)
+        assert told.count(said) == words.count(said) + (goal.startswith(said) and not once)
 
 
 def test_a_planner_is_told_if_nobody_writes_an_answer_from_its_results() -> None:

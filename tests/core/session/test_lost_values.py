@@ -77,10 +77,12 @@ async def test_a_session_goes_on_without_a_lost_value(tmp_path: Path, damage: Ca
         assert answer.body == "It is lost."
         contents = [message.content for message in model.asked[-1].messages]
 
-    assert any("`SHOW` was not run: the content of $read_1 was lost." in text for text in contents)
+    lost = "was not run: the content of $read_1 (text/plain, 31.5 kB) was lost. Make it once more, or go on"
+    assert any(f"`SHOW` {lost}" in text for text in contents)
     given = next(asked for asked in model.asked if asked.path == "/child").messages[-1].content
     assert "with $read_1 (text/plain, 31.5 kB, its content was lost):" in given
-    assert any("`READ` was not run" in text and "was lost" in text for text in contents)
+    (refused,) = [text for text in contents if f"`READ` {lost}" in text]
+    assert "It is used so" not in refused, "its form was right"
     (notice,) = [record for record in read_journal(folder).records if isinstance(record.content, Notice)]
     assert "$read_1" in notice.body
     assert world.done == [], "the sentence is no text of the agent's"

@@ -523,6 +523,7 @@ def test_an_agent_gives_the_values_of_a_kept_plan_beside_its_name(tmp_path: Path
                 "```PLAN none from=weekly first=five\n```", "No.",
                 "```PLAN other from=weekly first=five file=a.csv last=b\n```", "No.",
                 "```PLAN alone from=weekly first=six file=six.csv\n```", "Alone.",
+                "```PLAN weekly first=seven file=seven.csv\n```", "As I was told.",
             ]
         }
     )  # fmt: skip
@@ -532,8 +533,8 @@ def test_an_agent_gives_the_values_of_a_kept_plan_beside_its_name(tmp_path: Path
             opened.templates.save("weekly", KEPT, {"first": "one", "file": "may.csv"})
             session = await opened.open()
             await session.upload("july", "text/plain", b"july.csv")
-            said = [(await session.ask("With my weekly plan: go")).body for _ in range(5)]
-            assert said == ["June.", "July.", "No.", "No.", "Alone."]
+            said = [(await session.ask("With my weekly plan: go")).body for _ in range(6)]
+            assert said == ["June.", "July.", "No.", "No.", "Alone.", "As I was told."]
             return session
 
     session = asyncio.run(main())
@@ -546,6 +547,7 @@ def test_an_agent_gives_the_values_of_a_kept_plan_beside_its_name(tmp_path: Path
     assert "weekly first=… file=…" in heard(session)
     assert 'needs values for file; write for example file="may.csv".' in heard(session)
     assert "has no parameter 'last'; it has first, file." in heard(session)
+    assert "The kept plan is used so: `PLAN weekly from=weekly first=seven file=seven.csv`." in heard(session)
     replay(session.journal, verify=True)
 
 
