@@ -14,6 +14,7 @@ from typing import Final
 from playwright import sync_api
 from playwright.async_api import Page, expect
 
+from docs.screenshots.moving import take_moving
 from iact.core.gate.effects import Effect
 from iact.core.ports import FileChange, FileState
 from iact.core.tree.live_folder import PendingChange
@@ -117,6 +118,7 @@ def main() -> None:
     async def all_of_them() -> None:
         for name in PICTURES:
             await take(name)
+        await take_moving(HERE)
 
     SHARED.run(all_of_them)
     SHARED.close()

@@ -16,6 +16,7 @@ import pytest
 
 from docs.reference import failures, generated, journal, messages, states, wire
 from docs.screenshots import __main__ as screenshots
+from docs.screenshots import moving
 from iact.cli import parse
 from tests.acceptance import matrix, refusals, tutorial
 from tests.web.browser import SHARED
@@ -159,6 +160,17 @@ def test_the_matrix_of_provenance_is_what_is_tested() -> None:
 
 def test_the_matrix_of_faces_and_refusals_is_what_is_tested() -> None:
     assert refusals.table() in (ROOT / "docs" / "topics" / "rights.md").read_text(encoding="utf-8")
+
+
+def test_the_moving_picture_is_small_and_moves() -> None:
+    picture = (ROOT / "docs" / "screenshots" / moving.NAME).read_bytes()
+    assert len(picture) < moving.LARGEST
+    assert moving.NAME in (ROOT / "README.md").read_text(encoding="utf-8")
+
+    chunks = [*moving.chunks_of(picture)]
+    frames = [data for name, data in chunks if name == b"ANMF"]
+    assert [name for name, _ in chunks[:2]] == [b"VP8X", b"ANIM"]
+    assert len({*frames}) == len(frames) == moving.FRAMES
 
 
 def test_every_picture_of_the_page_is_taken_by_one_command(tmp_path: Path) -> None:
