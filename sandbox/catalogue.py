@@ -125,23 +125,24 @@ _NOT_TRUSTED: Final = Trusted()
 
 @dataclass(frozen=True, slots=True)
 class CatalogueModule:
-    """A module as read from its folder. `digest`: SHA-256 hex over its source and the SDK's.
-
-    `memory` in bytes, `cpus` in cores, `processes` a number; 0 leaves the choice to the sandbox. `egress`: "host:port";
-    `requirements`: "name==version", perhaps with digests.
-    """
+    """A module as read from its folder."""
 
     name: str
     summary: str
     folder: Path
     digest: str
+    """SHA-256 hex over its source and the SDK's."""
     origin: Origin
     workspace: Literal["none", "read", "write"]
     memory: int
+    """In bytes; 0 leaves the choice to the sandbox, as for the next two."""
     cpus: float
+    """In cores."""
     processes: int
     egress: tuple[str, ...] = ()
+    """Targets, as "host:port"."""
     requirements: tuple[str, ...] = ()
+    """As "name==version", perhaps with digests."""
     program: tuple[str, ...] = ()
     """Requirements of the separate program that the module runs: an MCP server."""
     packages: tuple[str, ...] = ()
@@ -202,22 +203,28 @@ class Catalogue:
 
     def modules(self) -> dict[str, CatalogueModule]:
         """Return all modules by name. Reads their source again each time: it is small, and may have changed."""
-        folder = self._shipped or payload.package_folder("ext_modules")
+        shipped = self._shipped or payload.package_folder("ext_modules")
         base = payload.sdk_digest()
-        found = [read(card.parent, sdk=base) for card in sorted(folder.glob("*/module.toml"))]
-        known = {module.name: module for module in found}
-        for each in self._folders:
-            ours = each.parent == payload.package_folder("ext_modules")  # one of ours, to be checked alone
-            module = read(each, sdk=base, origin="shipped" if ours else "user")
-            if module.name in known:
-                raise UsageError(f"There is already a module {module.name}; rename the one in {each}.")
+        known: dict[str, CatalogueModule] = {}
+        for card in sorted(shipped.glob("*/module.toml")):
+            module = read(card.parent, sdk=base)
             known[module.name] = module
-        for each, origin in self._shared.current() if self._shared is not None else ():
-            module = replace(read(each, sdk=base, origin=origin), shared=True)
-            known.setdefault(module.name, module)  # nor can a module that is set for all users
-        for each, origin in self._kept.current():
-            module = read(each, sdk=base, origin=origin)
-            known.setdefault(module.name, module)  # a shipped module can't be replaced
+
+        for folder in self._folders:
+            ours = folder.parent == payload.package_folder("ext_modules")  # one of ours, to be checked alone
+            module = read(folder, sdk=base, origin="shipped" if ours else "user")
+            if module.name in known:
+                raise UsageError(f"There is already a module {module.name}; rename the one in {folder}.")
+            known[module.name] = module
+
+        # Neither a module that ships with the product nor one that is set for all users can be replaced.
+        shared = self._shared.current() if self._shared is not None else ()
+        for folder, origin in shared:
+            module = replace(read(folder, sdk=base, origin=origin), shared=True)
+            known.setdefault(module.name, module)
+        for folder, origin in self._kept.current():
+            module = read(folder, sdk=base, origin=origin)
+            known.setdefault(module.name, module)
         return known
 
     def find(self, name: str, digest: str | None = None) -> CatalogueModule:
@@ -227,20 +234,34 @@ class Catalogue:
             SandboxUnavailable: there is no such module.
         """
         modules = self.modules()
-        found = modules.get(name)
-        if found is not None and (digest is None or found.digest == digest or found.origin == "shipped"):
-            return found
+        current = modules.get(name)
+        if current is not None and digest in (None, current.digest):
+            return current
+        # There is only one version of a shipped module.
+        if current is not None and current.origin == "shipped":
+            return current
+
         if digest is not None:
-            base = payload.sdk_digest()
-            kept = [self._kept, *([self._shared] if self._shared is not None else [])]
-            for folder, origin in (one for each in kept for one in each.versions(name)):
-                module = read(folder, sdk=base, origin=origin)
-                if module.digest == digest:
-                    return module
-        which = f" in the version {digest[:12]}" if found is not None and digest is not None else ""
+            earlier = self._version(name, digest)
+            if earlier is not None:
+                return earlier
+
+        which = f" in the version {digest[:12]}" if current is not None and digest is not None else ""
         raise SandboxUnavailable(
             f"There is no module {name!r}{which}; there are: {', '.join(modules) or 'none'}."
         )
+
+    def _version(self, name: str, digest: str) -> CatalogueModule | None:
+        """A version of a module that somebody added, whether or not it is in use."""
+        base = payload.sdk_digest()
+        for versions in (self._kept, self._shared):
+            if versions is None:
+                continue
+            for folder, origin in versions.versions(name):
+                module = read(folder, sdk=base, origin=origin)
+                if module.digest == digest:
+                    return module
+        return None
 
     def entries(self) -> Sequence[CatalogueEntry]:
         """The entries for `core`, each with the manifest known for its digest."""
@@ -252,15 +273,16 @@ class Catalogue:
         Raises:
             UsageError: it can't be a module, or its name belongs to one of ours.
         """
-        modules = self.modules()
-        if source.name in modules and modules[source.name].origin == "shipped":
+        current = self.modules().get(source.name)
+        if current is not None and current.origin == "shipped":
             raise UsageError(f"A module {source.name} ships with the product; choose another name.")
-        if source.name in modules and modules[source.name].shared:
+        if current is not None and current.shared:
             raise UsageError(
                 f"An administrator added a module {source.name} for all users; choose another name."
             )
-        if origin == "agent" and source.name in modules and modules[source.name].origin == "user":
+        if current is not None and origin == "agent" and current.origin == "user":
             raise UsageError(f"A person added a module {source.name}; choose another name.")
+
         folder = self._kept.add(source, origin)
         try:
             module = read(folder, sdk=payload.sdk_digest(), origin=origin)
@@ -291,10 +313,10 @@ class Catalogue:
         Raises:
             UsageError: there is no such module, or it ships with the product.
         """
-        found = self.modules().get(name)
-        if found is not None and found.origin == "shipped":
+        current = self.modules().get(name)
+        if current is not None and current.origin == "shipped":
             raise UsageError(f"The module {name} ships with the product and can't be removed.")
-        if found is not None and found.shared:
+        if current is not None and current.shared:
             raise UsageError(
                 f"An administrator added the module {name} for all users; only an administrator can remove it."
             )
@@ -336,12 +358,14 @@ class Catalogue:
         target = self._memory / module.digest
         if target.is_dir():
             return target
+
         draft = Path(tempfile.mkdtemp(dir=self._memory, prefix=".copy-"))
         try:
             for name, source in module.sources:
                 copy = draft / name
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
+
             for path in (draft, *draft.rglob("*")):
                 path.chmod(0o755 if path.is_dir() or module.command else 0o644)
             os.rename(draft, target)
@@ -379,14 +403,19 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> CatalogueModu
         raise UsageError(
             f"{path} is wrong at {where!r}: {first['msg'].removeprefix('Value error, ')}."
         ) from error
+
+    # Of a server of MCP, the bridge is the module; the card's requirements are for the server behind it.
     sources = _named(folder)
-    requirements, program = card.requirements, list[str]()
-    if card.mcp is not None:  # the bridge is the module; the card's requirements are for the server behind it
+    requirements = card.requirements
+    program: list[str] = []
+    if card.mcp is not None:
         bridge = payload.package_folder("ext_modules") / "mcp"
         sources |= _named(bridge)
-        requirements, program = payload.locked(bridge / LOCK), card.requirements
+        requirements = payload.locked(bridge / LOCK)
+        program = card.requirements
     elif LOCK in sources:
         requirements = _locked(sources[LOCK])
+
     if card.system and (not card.command or requirements):
         raise UsageError(
             f"{path} names an image as its system; it needs a command, and can have no requirements."
@@ -399,21 +428,38 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> CatalogueModu
     if origin != "shipped" and (card.image is not None or card.trusted is not None):
         named = "image" if card.image is not None else "trusted"
         raise UsageError(f"{path} has a table [{named}]; only modules that ship with iact can have one.")
-    packages = tuple(card.image.packages) if card.image else ()
+
     listed = tuple(sorted(sources.items()))
     content = [(name, file.read_bytes()) for name, file in listed]
-    digest = payload.digest_of([*content, ("sdk", sdk.encode())])
     needs = card.needs
     return CatalogueModule(
-        card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
-        tuple(needs.egress), tuple(requirements), tuple(program), packages,
-        bool(card.image and card.image.workshop), _trusted(card.trusted), listed,
-        tuple(card.command), card.system, needs.own_instances, tuple(needs.optional_secrets),
-    )  # fmt: skip
+        name=card.name,
+        summary=card.summary,
+        folder=folder,
+        digest=payload.digest_of([*content, ("sdk", sdk.encode())]),
+        origin=origin,
+        workspace=needs.workspace,
+        memory=needs.memory,
+        cpus=needs.cpu,
+        processes=needs.pids,
+        egress=tuple(needs.egress),
+        requirements=tuple(requirements),
+        program=tuple(program),
+        packages=tuple(card.image.packages) if card.image else (),
+        workshop=bool(card.image and card.image.workshop),
+        trusted=_trusted(card.trusted),
+        sources=listed,
+        command=tuple(card.command),
+        system=card.system,
+        own_instances=needs.own_instances,
+        optional_secrets=tuple(needs.optional_secrets),
+    )
 
 
-def _trusted(said: _Trusted | None) -> Trusted:
-    return Trusted(said.root, said.apps, said.prepared, tuple(said.settings)) if said else _NOT_TRUSTED
+def _trusted(table: _Trusted | None) -> Trusted:
+    if table is None:
+        return _NOT_TRUSTED
+    return Trusted(table.root, table.apps, table.prepared, tuple(table.settings))
 
 
 def _named(folder: Path) -> dict[str, Path]:

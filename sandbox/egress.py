@@ -56,9 +56,10 @@ _LAGS: Final[deque[float]] = deque(maxlen=64)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect to. `host`: a name or an address, in lower case."""
+    """Where to connect to."""
 
     host: str
+    """A name or an address, in lower case."""
     port: int
 
     def __str__(self) -> str:
@@ -67,47 +68,57 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class PlainRequest:
-    """A request of plain HTTP. `head`: what its target is sent, after which everything passes as it is."""
+    """A request of plain HTTP."""
 
     target: Target
     head: bytes
+    """What its target is sent, after which everything passes as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why no connection is made. `status`: of HTTP, for people; `reason`: one sentence, for people."""
+    """Why no connection is made, for people."""
 
     status: int
+    """Of HTTP."""
     reason: str
+    """One sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class EgressBounds:
-    """Bounds of one module's egress: bytes in both directions together, seconds, concurrent connections."""
+    """Bounds of one module's egress."""
 
     bytes: int = 256 << 20
+    """In both directions together."""
     seconds: float = 600
+    """In which a connection may be open."""
     idle: float = 60
+    """Seconds after which a connection over which nothing comes is cut."""
     connecting: float = 15
+    """Seconds for a request's head, and as many to connect."""
     connections: int = 32
+    """At once."""
 
 
 @dataclass(frozen=True, slots=True)
 class EgressLine:
-    """The result of one connection, for people and the journal. `target`: as the module wrote it, made harmless.
-
-    `status`: of HTTP, 200 if it was connected; `reason`: why it was refused or cut, or "". `sent`, `received`: bytes,
-    from the module's side.
-    """
+    """The result of one connection, for people and the journal."""
 
     session: str
     module: str
     target: str
+    """As the module wrote it, made harmless."""
     status: int
+    """Of HTTP, 200 if it was connected."""
     reason: str = ""
+    """Why it was refused or cut; empty if it was neither."""
     address: str = ""
+    """What was connected to."""
     sent: int = 0
+    """Bytes, from the module's side."""
     received: int = 0
+    """Bytes, from the module's side."""
     seconds: float = 0.0
 
     def __str__(self) -> str:
@@ -144,9 +155,14 @@ def targets(declared: Iterable[str]) -> frozenset[Target]:
 
 def _target(text: str) -> Target:
     match = re.fullmatch(r"\[([0-9a-fA-F:.]{2,45})\]:([0-9]{1,5})|([A-Za-z0-9._-]{1,253}):([0-9]{1,5})", text)
-    if match is None or not 0 < int(match[2] or match[4]) < 65536:
+    if match is None:
         raise ValueError(f"{text!r} is not of the form host:port.")
-    return Target((match[1] or match[3]).lower().removesuffix("."), int(match[2] or match[4]))
+
+    host = match[1] or match[3]
+    port = int(match[2] or match[4])
+    if not 0 < port < 65536:
+        raise ValueError(f"{text!r} is not of the form host:port.")
+    return Target(host.lower().removesuffix("."), port)
 
 
 def inside(given: Mapping[str, str]) -> dict[Target, Target]:
@@ -155,10 +171,10 @@ def inside(given: Mapping[str, str]) -> dict[Target, Target]:
     Raises:
         ValueError: one is not of that form, or leads to a name.
     """
-    found = {_target(name): _target(to) for name, to in given.items()}
-    for to in found.values():
+    ways = {_target(name): _target(to) for name, to in given.items()}
+    for to in ways.values():
         ipaddress.ip_address(to.host)
-    return found
+    return ways
 
 
 def parse(head: bytes) -> Target | PlainRequest | Refusal:
@@ -169,8 +185,10 @@ def parse(head: bytes) -> Target | PlainRequest | Refusal:
         return Refusal(400, "The request is not one of HTTP/1.1.")
     if any(byte < 0x20 and byte not in b"\r\n\t" for byte in head):
         return Refusal(400, "The request's head holds control characters.")
+
     if words[0] != b"CONNECT":
         return _plain(words, fields)
+
     for line in fields.removesuffix(b"\r\n\r\n").split(b"\r\n"):
         if line.lower().startswith((b"transfer-encoding:", b"content-length:")):
             return Refusal(400, "A CONNECT request has no body.")
@@ -182,8 +200,9 @@ def parse(head: bytes) -> Target | PlainRequest | Refusal:
 
 _METHOD: Final = re.compile(rb"[A-Z]{1,20}")
 _ADDRESS: Final = re.compile(
-    rb"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?((?:[/?][^ #]*)?)"
+    rb"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?((?:[/?][^\s#]*)?)"
 )
+"""Without a line feed alone, which some servers take for the end of a line."""
 _FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[^\r\n]*")
 _NOT_PASSED: Final = frozenset({b"host", b"connection", b"keep-alive", b"te", b"upgrade"})
 """Fields that are about one connection, and not about the request."""
@@ -192,13 +211,15 @@ _NOT_PASSED: Final = frozenset({b"host", b"connection", b"keep-alive", b"te", b"
 def _plain(words: Sequence[bytes], fields: bytes) -> PlainRequest | Refusal:
     """A request of plain HTTP to an address, as its target is sent it: one request, after which the connection ends."""
     method, address, version = words
-    found = _ADDRESS.fullmatch(address)
-    if not _METHOD.fullmatch(method) or found is None:
+    parts = _ADDRESS.fullmatch(address)
+    if not _METHOD.fullmatch(method) or parts is None:
         return Refusal(
             400, "The request is neither CONNECT nor one to an address of the form http://host/path."
         )
+
+    port = parts[2] or b"80"
     try:
-        target = _target(f"{found[1].decode()}:{(found[2] or b'80').decode()}")
+        target = _target(f"{parts[1].decode()}:{port.decode()}")
     except ValueError:
         return Refusal(400, "The request's address names no host and port.")
 
@@ -215,7 +236,7 @@ def _plain(words: Sequence[bytes], fields: bytes) -> PlainRequest | Refusal:
     if sizes > 1:
         return Refusal(400, "The request says twice how long it is.")
 
-    path = found[3] if found[3].startswith(b"/") else b"/" + found[3]
+    path = parts[3] if parts[3].startswith(b"/") else b"/" + parts[3]
     host = str(target).removesuffix(":80").encode()
     lines = [b" ".join((method, path, version)), b"Host: " + host, *kept, b"Connection: close", b"", b""]
     return PlainRequest(target, b"\r\n".join(lines))
@@ -228,16 +249,18 @@ _UNICAST: Final = ipaddress.ip_network("2000::/3")
 def is_outside(address: str) -> bool:
     """Whether `address` is global: not of this machine or its networks, nor one that disguises such an address."""
     try:
-        found = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return is_outside(str(found.ipv4_mapped))
+
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return is_outside(str(ip.ipv4_mapped))
         # 6to4 and Teredo contain an IPv4 address, to which a gateway on the way would deliver.
-        if found not in _UNICAST or found.scope_id or found.sixtofour or found.teredo:
+        if ip not in _UNICAST or ip.scope_id or ip.sixtofour or ip.teredo:
             return False
-    return found.is_global and not found.is_multicast and not found.is_reserved
+
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
 def _log(line: EgressLine) -> None:
@@ -247,8 +270,8 @@ def _log(line: EgressLine) -> None:
 
 async def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses that this machine's resolver returns for `host`."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
+    answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in answers))
 
 
 async def dial(address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -319,22 +342,27 @@ class EgressProxy:
 
     async def close(self) -> None:
         """End all connections and remove the folder. May be called twice."""
-        server, self._server = self._server, None
+        server = self._server
+        self._server = None
         if server is not None:
             server.close()
+
         running = list(self._serving)
         for task in running:
             task.cancel()
         if running:
             await asyncio.wait(running)
+
         with suppress(OSError):
             (self.folder / SOCKET).unlink(missing_ok=True)
             self.folder.rmdir()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection of the module, and tell what came of it, however it ends."""
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)
+
         begun = time.monotonic()
         line = self._blank
         try:
@@ -358,13 +386,13 @@ class EgressProxy:
 
         plain = asked if isinstance(asked, PlainRequest) else None
         target = asked.target if isinstance(asked, PlainRequest) else asked
-        found = await self._allowed_way(target, reader)
-        if isinstance(found, Refusal):
+        way = await self._allowed_way(target, reader)
+        if isinstance(way, Refusal):
             # One sentence for all reasons: the law of silence. Some programs print a status line, others a body.
             await _answer(writer, 502, unreachable(target.host), phrase=unreachable(target.host))
-            return replace(line, status=found.status, reason=found.reason)
+            return replace(line, status=way.status, reason=way.reason)
 
-        address, far_reader, far_writer = found
+        address, far_reader, far_writer = way
         passing = _Passing(self._take, self._bounds.idle)
         try:
             if plain is None:
@@ -390,10 +418,10 @@ class EgressProxy:
             return refused
 
         begun = time.monotonic()
-        found = await self._reach(target)
-        if isinstance(found, Refusal):
+        way = await self._reach(target)
+        if isinstance(way, Refusal):
             _LAGS.append(min(time.monotonic() - begun, _LONGEST_LAG))
-        return found
+        return way
 
     async def _refusal(self, target: Target, reader: asyncio.StreamReader) -> Refusal | None:
         if len(self._serving) > self._bounds.connections:
@@ -408,6 +436,7 @@ class EgressProxy:
         """Whether the module may reach the target. Waits for the answer until the module gives up."""
         if self._permit is None:
             return asked in self._allowed
+
         permit = asyncio.ensure_future(self._permit(asked.host, asked.port))
         gone = asyncio.ensure_future(_gone(reader))
         try:
@@ -416,8 +445,8 @@ class EgressProxy:
             await asyncio.wait((permit, gone), return_when=asyncio.FIRST_COMPLETED)
             return permit.done() and permit.result()
         finally:
-            for one in (permit, gone):
-                one.cancel()
+            permit.cancel()
+            gone.cancel()
             await asyncio.gather(permit, gone, return_exceptions=True)
 
     async def _head(self, reader: asyncio.StreamReader) -> bytes | Refusal:
@@ -437,26 +466,30 @@ class EgressProxy:
             async with asyncio.timeout(self._bounds.connecting):
                 inner = self._outside.inside.get(asked)
                 if inner is not None:
-                    try:
-                        return (inner.host, *await self._outside.dial(inner.host, inner.port))
-                    except OSError as error:
-                        failed = error.strerror or type(error).__name__
-                        return Refusal(502, f"No connection can be made ({failed}).")
+                    return await self._dial([inner.host], inner.port)
+
                 addresses = await self._outside.resolve(asked.host, asked.port)
                 # One inner address among them is reason enough to refuse: no honest name server returns such a list.
                 if not addresses or not all(is_outside(address) for address in addresses):
                     return Refusal(403, "The name leads to an address that is not a global one.")
-                failed = ""
-                for address in addresses[:4]:
-                    try:
-                        return (address, *await self._outside.dial(address, asked.port))
-                    except OSError as error:
-                        failed = error.strerror or type(error).__name__
-                return Refusal(502, f"No connection can be made ({failed}).")
+                return await self._dial(addresses[:4], asked.port)
         except TimeoutError:
             return Refusal(502, "No connection could be made in time.")
         except (OSError, UnicodeError):  # UnicodeError: a label of the name is too long
             return Refusal(502, "The name can't be resolved.")
+
+    async def _dial(
+        self, addresses: Sequence[str], port: int
+    ) -> tuple[str, asyncio.StreamReader, asyncio.StreamWriter] | Refusal:
+        """Connect to the first of these addresses that takes a connection."""
+        failed = ""
+        for address in addresses:
+            try:
+                reader, writer = await self._outside.dial(address, port)
+                return address, reader, writer
+            except OSError as error:
+                failed = error.strerror or type(error).__name__
+        return Refusal(502, f"No connection can be made ({failed}).")
 
     def _take(self, size: int) -> None:
         """Count `size` bytes.

@@ -85,14 +85,14 @@ class ModuleStart:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a module gets in addition to its code. `site`: its packages; `program`: packages of the program it runs.
-
-    `out`: whether it has a way out, to targets that are granted or permitted.
-    """
+    """What a module gets in addition to its code."""
 
     site: Path | None
+    """Its packages."""
     program: Path | None
+    """Packages of the program that it runs."""
     out: bool
+    """Whether it has a way out, to targets that are granted or permitted."""
 
 
 Running = TypeVar("Running", bound=Instance)
@@ -201,10 +201,12 @@ class Host(ABC, Generic[Running]):
             pooled = await self._pooled(key, digest, workspace, report, permit, plain=plain)
             if pooled is not None:
                 return pooled
+
             module = await asyncio.to_thread(self._catalogue.find, name, digest)
             if right == "work" or module.workspace == "write":
                 granted = await self._granted(module, tuple(egress), secrets, permit, report)
                 return await self._found(ModuleStart(module, key, workspace, granted, report))
+
         # A module that can't write to the workspace anyway has one instance for both rights.
         return await self.start(
             name,
@@ -237,9 +239,12 @@ class Host(ABC, Generic[Running]):
         if module.shared:
             assert self._shared_secrets is not None
             sources = [self._shared_secrets, self._lent_secrets]
+
         given: dict[str, str] = {}
-        for source in sources if secrets else ():
-            given |= await asyncio.to_thread(source.of, secrets)
+        if secrets:
+            for source in sources:
+                given |= await asyncio.to_thread(source.of, secrets)
+
         for missing in sorted(set(secrets) - set(given) - set(module.optional_secrets)):
             remedy = "ask an administrator" if module.shared else f"run: iact secret set {missing}"
             report(f"the module {module.name} asks for a secret that is not stored; {remedy}")
@@ -248,12 +253,15 @@ class Host(ABC, Generic[Running]):
     async def _found(self, start: ModuleStart) -> Running:
         """The running instance if it is the right one, or a new one."""
         running = self._running.get(start.key)
-        if running is not None:
-            same = running.egress == start.granted.egress and running.digest == start.module.digest
-            same = same and running.secrets == start.granted.secrets
-            if same and await running.why_lost() is None:
-                return running
-            await running.stop()
+        if running is None:
+            return await self._start(start)
+
+        same_version = running.digest == start.module.digest
+        same_grant = running.egress == start.granted.egress and running.secrets == start.granted.secrets
+        if same_version and same_grant and await running.why_lost() is None:
+            return running
+
+        await running.stop()
         return await self._start(start)
 
     async def end_session(self, session: str) -> None:
@@ -321,24 +329,32 @@ class Host(ABC, Generic[Running]):
 
         `plain`: it needs neither a way out nor secrets.
         """
-        if key.copy or not plain or digest is None or key in self._running or not self.pool.has(key, digest):
+        if key.copy or not plain or digest is None:
             return None
+        if key in self._running or not self.pool.has(key, digest):
+            return None
+
         restarts = await self._restart(key, digest, report)
         instance = await self.pool.take(key, digest, workspace)
         if instance is None:
             return None
-        held = instance.temporary
-        if held is not None and not self._temporaries.give(held, (key.session, key.name, key.whose)):
-            await instance.stop()  # its agent's other instance was not from the pool, and has other files
+
+        # If its agent's other instance was not from the pool, that has other files.
+        temporary = instance.temporary
+        whose = (key.session, key.name, key.whose)
+        if temporary is not None and not self._temporaries.give(temporary, whose):
+            await instance.stop()
             return None
+
         if instance.proxy is not None:
             instance.proxy.given(key.session, permit or nobody)
         return await self._begun(instance, restarts)
 
     async def _members(self) -> Sequence[Member]:
-        found = await asyncio.to_thread(self._catalogue.modules)
+        modules = await asyncio.to_thread(self._catalogue.modules)
+        prepared = [name for name, module in modules.items() if module.trusted.prepared]
         rights: Sequence[Right] = ("look", "work")
-        return [(name, right) for name, each in found.items() if each.trusted.prepared for right in rights]
+        return [(name, right) for name in prepared for right in rights]
 
     async def _make(self, key: Key, workspace: Path) -> Running | None:
         """Start an instance for the pool. None if its image would have to be built first, which takes a minute."""
@@ -517,12 +533,17 @@ class Host(ABC, Generic[Running]):
         Without capabilities, even root can't write to another user's files. So if we are root, the module runs as the
         owner of its workspace; other users run modules under their own user id.
         """
-        module, right = start.module, start.key.right
-        uid, gid = os.geteuid(), os.getegid()
+        module = start.module
+        right = start.key.right
         mounted = start.workspace.resolve(strict=True) if module.workspace != "none" else None
+
+        uid = os.geteuid()
+        gid = os.getegid()
         if uid == 0 and mounted is not None:
             status = mounted.stat()
-            uid, gid = status.st_uid, status.st_gid
+            uid = status.st_uid
+            gid = status.st_gid
+
         reads = module.workspace == "read" or right == "look"
         layer = right == "try"
         place = limits.Place(
@@ -542,12 +563,13 @@ class Host(ABC, Generic[Running]):
         return place, uid, gid
 
     def _environment(self, module: CatalogueModule, place: limits.Place) -> dict[str, str]:
-        port = {"IACT_APPS_PORT": str(self._apps.port)} if module.trusted.apps else {}
+        variables = limits.environment(place, payload.ENVIRONMENT)
+        if module.trusted.apps:
+            variables = {**variables, "IACT_APPS_PORT": str(self._apps.port)}
+
         settings = self._outside.settings
-        told = {
-            f"IACT_{each.upper()}": settings[each] for each in module.trusted.settings if each in settings
-        }
-        return {**limits.environment(place, payload.ENVIRONMENT), **port, **told}
+        named = [name for name in module.trusted.settings if name in settings]
+        return {**variables, **{f"IACT_{name.upper()}": settings[name] for name in named}}
 
     def _bounds_of(self, module: CatalogueModule) -> limits.Limits:
         """The bounds that the module asks for, within this host's maximum."""
@@ -630,7 +652,9 @@ def _unheard(line: str) -> None:
 
 def _without(error: ModuleLost, secrets: Mapping[str, str]) -> ModuleLost:
     """Remove secrets that the module may have printed."""
-    said, log = str(error), error.log
+    message = str(error)
+    log = error.log
     for name, value in secrets.items():
-        said, log = (text.replace(value, f"[secret {name}]") for text in (said, log))
-    return ModuleLost(said, log=log)
+        message = message.replace(value, f"[secret {name}]")
+        log = log.replace(value, f"[secret {name}]")
+    return ModuleLost(message, log=log)

@@ -64,23 +64,27 @@ Make = Callable[[Key, Path], Awaitable[Running | None]]
 
 @dataclass(slots=True)
 class Set(Generic[Running]):
-    """A set's instances, and the folder that they share. `agents`: by module, the agent it went to."""
+    """A set's instances, and the folder that they share."""
 
     folder: Path
     modules: dict[Member, Running] = field(default_factory=dict)
     agents: dict[str, str] = field(default_factory=dict)
+    """By module, the agent it went to."""
 
     def offers(self, key: Key, digest: str) -> Running | None:
         """The instance for `key`, from the source `digest`, if the set has it."""
         if self.agents.get(key.name, key.agent) != key.agent:
             return None
-        found = self.modules.get((key.name, key.right))
-        return found if found is not None and found.digest == digest else None
+
+        instance = self.modules.get((key.name, key.right))
+        if instance is None or instance.digest != digest:
+            return None
+        return instance
 
     async def stop(self) -> None:
         """Stop all remaining instances."""
-        for one in list(self.modules.values()):
-            await one.stop()
+        for instance in list(self.modules.values()):
+            await instance.stop()
         self.modules.clear()
 
 
@@ -106,12 +110,17 @@ class Pool(Generic[Running]):
         self._folders = folders
         self._sessions = sessions
         self._ready: list[Set[Running]] = []
+        """Sets that wait for a session."""
         self._taken: dict[str, Set[Running]] = {}
+        """Sets that sessions have, by session."""
         self._mounted: set[str] = set()
         """Sessions that can no longer get a set."""
         self._handing = asyncio.Lock()
+        """Held while a set goes to a session, or is taken back from one."""
         self._filling: asyncio.Task[Running | None] | None = None
+        """What prepares missing sets."""
         self._tasks: set[asyncio.Task[Running | None]] = set()
+        """All that goes on in the background."""
         self._closed = False
 
     @property
@@ -122,7 +131,7 @@ class Pool(Generic[Running]):
     @property
     def waiting(self) -> list[Running]:
         """The modules that wait for a session."""
-        return [one for ready in self._ready for one in ready.modules.values()]
+        return [instance for ready in self._ready for instance in ready.modules.values()]
 
     def fill(self, *, after: float = 0.0) -> None:
         """Start to prepare missing sets in the background."""
@@ -131,20 +140,21 @@ class Pool(Generic[Running]):
 
     def has(self, key: Key, digest: str) -> bool:
         """Whether there is an instance from the source `digest` for `key`."""
+        sets: list[Set[Running]] = []
         if key.session in self._taken:
             sets = [self._taken[key.session]]
-        else:
-            sets = [] if key.session in self._mounted else self._ready
-        return any(one.offers(key, digest) is not None for one in sets)
+        elif key.session not in self._mounted:
+            sets = self._ready
+        return any(each.offers(key, digest) is not None for each in sets)
 
     async def take(self, key: Key, digest: str, workspace: Path) -> Running | None:
         """Return the instance for `key`, if the pool has one that can be handed over now."""
         # Runs to its end even if the caller is cancelled: a folder that was moved belongs to the session.
-        found = await asyncio.shield(self._begin(self._pick(key, digest, workspace)))
-        if found is not None and not await serves(found.target, within=_AT_ONCE):
-            await found.stop()
+        instance = await asyncio.shield(self._begin(self._pick(key, digest, workspace)))
+        if instance is not None and not await serves(instance.target, within=_AT_ONCE):
+            await instance.stop()
             return None
-        return found
+        return instance
 
     def mounted(self, session: str) -> None:
         """Note that the workspace of `session` is mounted somewhere, so it can no longer be replaced."""
@@ -164,11 +174,14 @@ class Pool(Generic[Running]):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
         async with asyncio.TaskGroup() as group:
-            for one in [*self._ready, *self._taken.values()]:
-                group.create_task(one.stop())
-        for one in self._ready:
-            await asyncio.to_thread(shutil.rmtree, one.folder, ignore_errors=True)
+            for each in [*self._ready, *self._taken.values()]:
+                group.create_task(each.stop())
+
+        # The folder of one that was taken is the session's workspace.
+        for each in self._ready:
+            await asyncio.to_thread(shutil.rmtree, each.folder, ignore_errors=True)
         self._ready.clear()
         self._taken.clear()
 
@@ -176,27 +189,36 @@ class Pool(Generic[Running]):
         async with self._handing:
             if key.session not in self._mounted:
                 await self._hand_over(key, digest, workspace)
+
             taken = self._taken.get(key.session)
-            found = taken.offers(key, digest) if taken is not None else None
-            if taken is None or found is None:
+            if taken is None:
                 return None
+            instance = taken.offers(key, digest)
+            if instance is None:
+                return None
+
             taken.agents[key.name] = key.agent
             del taken.modules[key.name, key.right]
-            found.given(key.session, key.agent)
-            self._begin(self._settle(found))
-            return found
+            instance.given(key.session, key.agent)
+            self._begin(self._settle(instance))
+            return instance
 
     async def _hand_over(self, key: Key, digest: str, workspace: Path) -> None:
+        """Give the session the next set that fits, with its folder in the place of the session's workspace."""
         while self._ready:
             given = self._ready.pop(0)
-            if given.offers(key, digest) is None:  # made from other source than the current
+
+            # Made from other source than the current.
+            if given.offers(key, digest) is None:
                 self._begin(self._discard(given))
                 continue
+
             if not await asyncio.to_thread(_move, given.folder, workspace, self._sessions):
                 self._ready.insert(0, given)
                 return
-            for one in given.modules.values():
-                one.given(key.session)
+
+            for instance in given.modules.values():
+                instance.given(key.session)
             self._mounted.add(key.session)
             self._taken[key.session] = given
             self._begin(self._expire(key.session, given))
@@ -234,10 +256,10 @@ class Pool(Generic[Running]):
                 await asyncio.shield(self._discard(made))
         return made
 
-    async def _settle(self, one: Running) -> None:
+    async def _settle(self, instance: Running) -> None:
         """Do the work that follows the first use."""
         await asyncio.sleep(CALM)
-        await one.settle()
+        await instance.settle()
 
     async def _expire(self, session: str, given: Set[Running]) -> None:
         """Stop what a session has not used after a while."""
@@ -247,10 +269,10 @@ class Pool(Generic[Running]):
                 del self._taken[session]
         await given.stop()
 
-    async def _discard(self, one: Set[Running]) -> None:
+    async def _discard(self, unused: Set[Running]) -> None:
         """End a set that was not given to a session."""
-        await one.stop()
-        await asyncio.to_thread(shutil.rmtree, one.folder, ignore_errors=True)
+        await unused.stop()
+        await asyncio.to_thread(shutil.rmtree, unused.folder, ignore_errors=True)
 
     def _begin(self, work: Coroutine[None, None, Running | None]) -> asyncio.Task[Running | None]:
         task = asyncio.create_task(work)

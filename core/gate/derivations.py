@@ -64,14 +64,10 @@ def derived(said: Iterable[str], value: str, known: frozenset[str] = frozenset()
         return False
 
     texts = tuple(said)
-    names = _names_of(texts) | {value for value in known if len(value) >= _SHORTEST}
+    names = _names_of(texts) | {name for name in known if len(name) >= _SHORTEST}
     if _is_list(bare, names) or _is_path(bare, names):
         return True
-
-    return any(
-        _is_filled(text, bare) or _is_sum(text, bare) or _is_end(text, bare)
-        for text in texts
-    )  # fmt: skip
+    return any(_is_filled(text, bare) or _is_sum(text, bare) or _is_end(text, bare) for text in texts)
 
 
 @functools.lru_cache(maxsize=64)

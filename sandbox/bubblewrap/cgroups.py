@@ -109,19 +109,22 @@ def make(bounds: Limits, whose: str) -> ControlGroup | None:
     """
     if os.geteuid() != 0:
         return None
+
     name = f"{whose}@{next(_NUMBERS)}"
-    made: list[Path] = []
+    folders: list[Path] = []
     try:
         for folder, values in _folders(name, bounds):
             folder.mkdir(parents=True)
-            made.append(folder)
+            folders.append(folder)
+
+            # A kernel without swap accounting lacks one of these files.
             for file, value in values.items():
-                if (folder / file).exists():  # a kernel without swap accounting lacks one
+                if (folder / file).exists():
                     (folder / file).write_text(value, encoding="ascii")
     except OSError:
-        ControlGroup(tuple(made)).remove()
+        ControlGroup(tuple(folders)).remove()
         return None
-    return ControlGroup(tuple(made))
+    return ControlGroup(tuple(folders))
 
 
 def name_of(data: Path, claim: owner.Claim) -> str:

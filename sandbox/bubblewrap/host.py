@@ -39,12 +39,14 @@ _PATIENCE = 20
 
 @dataclass(slots=True)
 class Jail:
-    """The process of one module. `end_of_log`: the end of its output; `said`: the task that reads the output."""
+    """The process of one module."""
 
     process: asyncio.subprocess.Process
     group: cgroups.ControlGroup
     end_of_log: bytearray
+    """The end of its output."""
     said: asyncio.Task[None]
+    """The task that reads the output."""
     temporary: Path | None
     """Its temporary files, if they are in a file system of its own."""
 
@@ -123,11 +125,13 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             self._opened = True
 
     async def _launch(self, start: ModuleStart) -> BubblewrapInstance:
-        module, granted = start.module, start.granted
+        module = start.module
+        granted = start.granted
         await self.open()
         if not self._said:
             self._said = True
             start.report(WEAKER)
+
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
             base = await in_thread(system_folder.ensure, from_thread(start.report), recipe)
@@ -163,8 +167,10 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         self, start: ModuleStart, given: Given, base: Path
     ) -> AsyncIterator[tuple[Jail, Path, Temporary | None, EgressProxy | None]]:
         """Start a process with its folders and its proxy. Everything is ended again if the block raises."""
-        module, folder = start.module, await self._new_folder()
+        module = start.module
+        folder = await self._new_folder()
         temporary = await self._temporary(module, start.key)
+
         jail: Jail | None = None
         proxy: EgressProxy | None = None
         try:
@@ -178,6 +184,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 await self._apps.open()
             if temporary is not None:
                 await self._make_temporary(temporary, self._bounds_of(module))
+
             jail = await self._spawn(module, place, base)
             yield jail, folder, temporary, proxy
         except BaseException as error:
@@ -203,6 +210,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         environment = {**payload.ENVIRONMENT, **self._environment(module, place)}
         inner = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         group = await in_thread(_group, bounds, cgroups.name_of(self._data, self._claim))
+
         own: Path | None = None
         try:
             if place.temporary is None:
@@ -211,6 +219,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                     socket_folder.make_temporary, own, size=bounds.tmp_size, files=bounds.tmp_files
                 ):
                     own = None
+
             options = arguments.arguments(place, base, bounds, environment, place.temporary or own)
             with (
                 _told("\0".join(options).encode()) as said,
@@ -231,6 +240,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 await asyncio.shield(in_thread(socket_folder.remove, own))
             await asyncio.shield(in_thread(group.remove))
             raise
+
         log = bytearray()
         return Jail(started, group, log, asyncio.create_task(_keep_end(started.stdout, log)), own)
 

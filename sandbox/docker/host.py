@@ -85,12 +85,15 @@ class DockerInstance(Instance):
             self.layer.close()
         if self.stdio is not None and not self.frozen:
             await self.stdio.close()
+
         gone = await remove(self.container, self.folder, at_once=self.frozen, lease=self.lease)
         if not gone:
             self.refused.container(str(self.container.id))
         if self.keeper is not None and not await remove(self.keeper, self.folder, at_once=True):
             self.refused.container(str(self.keeper.id))
-        if self.stdio is not None and self.frozen:  # the other end was stopped, and could not have answered
+
+        # Before, the other end was stopped, and could not have answered.
+        if self.stdio is not None and self.frozen:
             await self.stdio.close()
 
     async def _freeze(self) -> None:
@@ -179,7 +182,8 @@ class DockerHost(Host[DockerInstance]):
 
     async def close(self) -> None:
         await super().close()
-        client, self._client = self._client, None
+        client = self._client
+        self._client = None
         if client is not None:
             await in_thread(client.close)
 
@@ -222,7 +226,8 @@ class DockerHost(Host[DockerInstance]):
             self._refused.of_dead_hosts()
 
     async def _launch(self, start: ModuleStart) -> DockerInstance:
-        module, granted = start.module, start.granted
+        module = start.module
+        granted = start.granted
         client = await self._engine()
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
@@ -233,15 +238,19 @@ class DockerHost(Host[DockerInstance]):
                     error,
                     f"The Docker engine could not find the image ({_said_by(error)}); run `iact doctor`.",
                 ) from error
+
         given = await self._given(start, python)
         async with self._building(client, start, given, reference, keeping) as started:
-            container, place = started.container, started.place
-            again = place.root and await in_thread(_installed, place)
-            if again:
+            container = started.container
+            place = started.place
+
+            longer = 0.0
+            if place.root and await in_thread(_installed, place):
                 start.report("installing again what apt-get installed in this session")
-            longer = _INSTALLING if again else 0
+                longer += _INSTALLING
             if not place.shares_sockets:
                 longer += _ELSEWHERE
+
             checked = await self._await_service(
                 started.folder,
                 module.name,
@@ -254,6 +263,7 @@ class DockerHost(Host[DockerInstance]):
             except BaseException:
                 checked.close()
                 raise
+
             watched = place.root and not self._layers.held
             most = self._bounds_of(module).system_size
             return DockerInstance(
@@ -301,12 +311,18 @@ class DockerHost(Host[DockerInstance]):
         Raises:
             SandboxUnavailable: it did not.
         """
-        status = None if self._isolation.gvisor else await in_thread(kernel_status, container)
-        kept = isolation.gaps(status, options.ROOT.values() if root else ()) if status is not None else []
-        if kept:
+        # In gVisor, the rights are those of its own kernel.
+        if self._isolation.gvisor:
+            return
+        status = await in_thread(kernel_status, container)
+        if status is None:
+            return
+
+        gaps = isolation.gaps(status, options.ROOT.values() if root else ())
+        if gaps:
             raise SandboxUnavailable(
                 f"The Docker engine started the module {name} without its full isolation "
-                f"({', '.join(kept)}), so the module was stopped; run `iact doctor`."
+                f"({', '.join(gaps)}), so the module was stopped; run `iact doctor`."
             )
 
     async def _at_hand(self, module: CatalogueModule) -> bool:
@@ -321,8 +337,11 @@ class DockerHost(Host[DockerInstance]):
 
         `reference`: its image. `keeping`: the image of its keeper; empty if it has none.
         """
-        module, key, folder = start.module, start.key, await self._new_folder()
+        module = start.module
+        key = start.key
+        folder = await self._new_folder()
         temporary = await self._temporary(module, key)
+
         container: Container | None = None
         kept_by: Container | None = None
         proxy: EgressProxy | None = None
@@ -333,12 +352,14 @@ class DockerHost(Host[DockerInstance]):
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
             if not place.shares_sockets:
                 _check_reach(start)
+
             if given.out and place.shares_sockets:
                 proxy = self._proxy(folder, start)
                 await proxy.open()
                 place = replace(place, egress=proxy.folder)
             if module.trusted.apps:
                 await self._apps.open()
+
             if keeping:
                 kept_by = await in_thread(self._create_keeper, client, key, folder.name, place, keeping)
                 lease = await self._start_leased(kept_by, folder, module.name, place)
@@ -351,6 +372,7 @@ class DockerHost(Host[DockerInstance]):
                 await in_thread(container.start)
             else:
                 lease = await self._start_leased(container, folder, module.name, place)
+
             if not place.shares_sockets:
                 stdio = Stdio(container, folder)
                 await stdio.open()
@@ -442,15 +464,17 @@ class DockerHost(Host[DockerInstance]):
         joined: str | None,
     ) -> Container:
         """Create a module's container. `joined`: among whose processes its own are, as the engine says it. Blocks."""
-        name = self._name(key)
         # From an earlier run of this session: the journal's lock proves that it is ours.
+        name = self._name(key)
         free_name(client, name)
+
         served = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         if place.root:
             served = ["/bin/sh", "-c", AS_ROOT, "sh", *served]
         if not module.system:
             served = held_by(served, shares_sockets=place.shares_sockets)
         program, *arguments = served
+
         bounds = self._isolation.bounds(self._bounds_of(module))
         confined = options.host_options(
             place,
@@ -511,10 +535,14 @@ class DockerHost(Host[DockerInstance]):
     ) -> tuple[limits.Place, int, int]:
         place, uid, gid = super()._place(start, folder, given, temporary)
         place = replace(place, shares_sockets=self._isolation.shares_sockets)
-        mapped, root = self._isolation.mapped, os.geteuid() == 0
+
+        mapped = self._isolation.mapped
+        root = os.geteuid() == 0
         if mapped is not None and root and uid == 0 and self._ours(place.workspace):
-            uid, gid = mapped.first, mapped.group
+            uid = mapped.first
+            gid = mapped.group
             isolation.give(place.workspace, uid, gid)
+
         place, uid, gid = isolation.seat(place, mapped, uid, gid, root=root)
         return replace(place, root=self._real_root(start, place)), uid, gid
 

@@ -64,11 +64,13 @@ _PYTHON = "iact.python"
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """An image that exists. `size` in bytes; `source`: where its system came from."""
+    """An image that exists."""
 
     reference: str
     size: int
+    """In bytes."""
     source: Source
+    """Where its system came from."""
 
 
 def python_of(client: docker.DockerClient, reference: str) -> str:
@@ -127,6 +129,8 @@ def ensure(
     """
     if not rebuild and (found := find(client, recipe)) is not None and source in (None, found.source):
         return found
+
+    # Another process may have built it while this one waited for its turn.
     with cache.one_builder(report):
         if not rebuild and (found := find(client, recipe)) is not None and source in (None, found.source):
             return found
@@ -168,27 +172,34 @@ def _build(
     recipe: Recipe,
 ) -> BaseImage:
     begun = time.monotonic()
-    made = _system(client, report, source, rebuild, recipe)
+    origin = _system(client, report, source, rebuild, recipe)
+
     named = f", among them {', '.join(_names(recipe.wheels)[:6])}" if recipe.wheels else ""
     report(f"building {recipe.title}: 2 of 3, fetching its Python packages{named}")
-    system, reference = _system_tag(made, recipe), _base_tag(made, recipe)
+    system = _system_tag(origin, recipe)
+    reference = _base_tag(origin, recipe)
     python = _python_of(client, system)
     with tempfile.TemporaryDirectory(prefix="iact-image-") as folder:
-        sdk, wheels = Path(folder) / "sdk.tar", Path(folder) / "wheels.tar"
+        sdk = Path(folder) / "sdk.tar"
+        wheels = Path(folder) / "wheels.tar"
         sdk.write_bytes(payload.archive(python))
         if recipe.wheels:
             payload.write_wheels(wheels, recipe.wheels, python)
+
         report(f"building {recipe.title}: 3 of 3, adding the module SDK")
-        _add(client, system, [each for each in (sdk, wheels) if each.exists()], reference, python, recipe)
+        archives = [archive for archive in (sdk, wheels) if archive.exists()]
+        _add(client, system, archives, reference, python, recipe)
+
     size = _present(client, reference)
     if size is None:
         raise SandboxUnavailable(
             f"The engine lost {recipe.title} right after it was built; run `iact image build`."
         )
+
     _forget_old(client)
     took = time.monotonic() - begun
     report(f"{recipe.title} is ready: {reference}, {size / 1e6:.0f} MB, in {took:.0f} s")
-    return BaseImage(reference, size, made)
+    return BaseImage(reference, size, origin)
 
 
 def _names(wheels: Sequence[str]) -> list[str]:
@@ -207,14 +218,14 @@ def _system(
     for each in wanted:
         if not rebuild and _present(client, _system_tag(each, recipe)) is not None:
             return each
+
     if source != "debian" and _pull(client, report, required=source == "registry"):
         return "registry"
-    size = (
-        "a system from Debian packages, which takes a minute or two"
-        if recipe.packages
-        else "a small system from Debian packages"
-    )
-    report(f"building {recipe.title}: 1 of 3, {size}")
+
+    stage = "a small system from Debian packages"
+    if recipe.packages:
+        stage = "a system from Debian packages, which takes a minute or two"
+    report(f"building {recipe.title}: 1 of 3, {stage}")
     with tempfile.NamedTemporaryFile(prefix="iact-system-", suffix=".tar") as out:
         debian_root.build(Path(out.name), report, recipe)
         name, tag = _system_tag("debian", recipe).split(":")
@@ -350,11 +361,11 @@ def _python_of(client: docker.DockerClient, system: str) -> str:
 
 
 def _system_tag(source: Source, recipe: Recipe = PLAIN) -> str:
-    debian = source == "debian"
-    made_from = (
-        debian_root.digest(recipe) if debian else payload.digest_of([(REGISTRY_IMAGE, _COMPLETE.encode())])
-    )
-    return f"{_NAMES[recipe.kind][1]}:{made_from[:12]}"
+    if source == "debian":
+        digest = debian_root.digest(recipe)
+    else:
+        digest = payload.digest_of([(REGISTRY_IMAGE, _COMPLETE.encode())])
+    return f"{_NAMES[recipe.kind][1]}:{digest[:12]}"
 
 
 def _base_tag(source: Source, recipe: Recipe = PLAIN) -> str:

@@ -64,19 +64,20 @@ class ClusterApi:
         Raises:
             SandboxUnavailable: no configuration was found, or modules would not be kept from the network.
         """
-        found = Configuration()
+        configuration = Configuration()
         try:
             file = os.environ.get("KUBECONFIG")
             if file or not _IN_CLUSTER.exists():
-                await config.load_kube_config(file, client_configuration=found)
+                await config.load_kube_config(file, client_configuration=configuration)
             else:
-                config.load_incluster_config(client_configuration=found)
+                config.load_incluster_config(client_configuration=configuration)
         except (ConfigException, OSError) as error:
             raise SandboxUnavailable(
                 "Tools can't run on Kubernetes, because the address of its API is not configured "
                 f"({_first(str(error))}). Run iact in a pod with a service account, or set KUBECONFIG."
             ) from error
-        self._client = ApiClient(found)
+
+        self._client = ApiClient(configuration)
         await self._check_policy()
 
     async def close(self) -> None:
@@ -224,6 +225,7 @@ class ClusterApi:
         await self._patch(name, {"metadata": changed, "spec": {"podTemplate": {"metadata": changed}}})
 
     async def _patch(self, name: str, change: Mapping[str, JSON]) -> None:
+        """Change fields of a Sandbox, if there is one of this name."""
         sandboxes = client.CustomObjectsApi(self._asking)
         with suppress(_Missing):
             await self._asked(

@@ -90,11 +90,13 @@ class PodInstance(Instance):
 
     async def _why_ended(self) -> str | None:
         with suppress(SandboxUnavailable):
-            found = await self.api.pod(self.pod)
-            if found is None:
+            pod = await self.api.pod(self.pod)
+            if pod is None:
                 return f"The pod of the module {self.name} is gone: it was deleted, or its node was."
-            why = status.why_ended(found, self.name)
-            return why + last_words(await self._printed()) if why is not None else None
+
+            why = status.why_ended(pod, self.name)
+            if why is not None:
+                return why + last_words(await self._printed())
         return None
 
     async def _printed(self) -> str:
@@ -154,9 +156,13 @@ class KubernetesHost(Host[PodInstance]):
         self._wanted: set[str] = set()
         """Those of them that should stay."""
         self._fenced: set[str] = set()
+        """Sessions for which no other host runs anything."""
         self._nodes: set[str] = set()
+        """Nodes whose network policy was tried."""
         self._pythons: dict[str, str] = {}
+        """The version of the Python in each image, as its pods reported it."""
         self._said = False
+        """Whether a person was told that pods run without a runtime that isolates them further."""
 
     @property
     def backend(self) -> Literal["kubernetes"]:
@@ -173,12 +179,14 @@ class KubernetesHost(Host[PodInstance]):
                 raise SandboxUnavailable("The sandbox is closed; start the program again.")
             if self._keeper is not None:
                 return
+
             try:
                 await self._api.open()
                 await self._sweep()
             except BaseException:
                 await asyncio.shield(self._api.close())
                 raise
+
             await in_thread(_reap_folders, self._data)
             self._keeper = asyncio.create_task(self._keep())
 
@@ -272,12 +280,14 @@ class KubernetesHost(Host[PodInstance]):
                 await asyncio.sleep(_LOOKS_APART[2])
 
     async def _launch(self, start: ModuleStart) -> PodInstance:
-        module, granted = start.module, start.granted
+        module = start.module
+        granted = start.granted
         await self.open()
         if not self._said and not self._namespace.runtime:
             self._said = True
             start.report(WEAKER)
         await self._fence(start.key.session)
+
         recipe = await in_thread(self._catalogue.recipe_of, module)
         reference = f"{self._namespace.images}/{await in_thread(image.reference, recipe)}"
         given = await self._given(start, self._python(reference))
@@ -311,8 +321,11 @@ class KubernetesHost(Host[PodInstance]):
         return self._pythons.get(reference) or f"{sys.version_info.major}.{sys.version_info.minor}"
 
     def _check_python(self, module: CatalogueModule, given: Given, reference: str, found: str) -> None:
-        wanted, self._pythons[reference] = self._python(reference), found
-        if found != wanted and (given.site is not None or given.program is not None):
+        wanted = self._python(reference)
+        self._pythons[reference] = found
+
+        has_packages = given.site is not None or given.program is not None
+        if found != wanted and has_packages:
             raise ModuleLost(
                 f"The packages of the module {module.name} were fetched for Python {wanted}, but its "
                 f"image has Python {found}. The module is started again with the right packages."
@@ -332,8 +345,10 @@ class KubernetesHost(Host[PodInstance]):
         self, start: ModuleStart, given: Given, reference: str
     ) -> AsyncIterator[tuple[Pod, Tunnel, Path, Temporary | None, EgressProxy | None]]:
         """Start a pod and reach it, with its folders and its proxy. Everything is removed again if the block raises."""
-        module, folder = start.module, await self._new_folder()
+        module = start.module
+        folder = await self._new_folder()
         temporary = await self._temporary(module, start.key)
+
         pod: Pod | None = None
         tunnel: Tunnel | None = None
         proxy: EgressProxy | None = None
@@ -349,21 +364,23 @@ class KubernetesHost(Host[PodInstance]):
                 await self._apps.open()
             if temporary is not None:
                 await self._make_temporary(temporary, place)
+
             own = await in_thread(KeyPair.make, f"iact module {module.name}")
             for pod in self._named(start, place, reference):
                 if await self._create(pod, own):
                     break
             assert pod is not None
-            found = await self._await_pod(pod.name, module.name)
+
+            reply = await self._await_pod(pod.name, module.name)
             tunnel = Tunnel(
                 folder,
-                found.address,
+                reply.address,
                 await in_thread(self._pair.meets, own.certificate),
                 proxy=proxy.folder if proxy is not None else None,
                 apps=module.trusted.apps,
             )
             await tunnel.open(within=self._patience)
-            await self._check_walls(tunnel, found.status.node)
+            await self._check_walls(tunnel, reply.status.node)
             yield pod, tunnel, folder, temporary, proxy
         except BaseException as error:
             await asyncio.shield(self._undo(pod, tunnel, folder, temporary, proxy))
@@ -424,6 +441,7 @@ class KubernetesHost(Host[PodInstance]):
             await self._api.create_secret(secret(pod, self._owner, own, self._pair.certificate))
         except NameTaken:
             return False
+
         try:
             self._made.add(pod.name)
             self._wanted.add(pod.name)
@@ -431,7 +449,9 @@ class KubernetesHost(Host[PodInstance]):
         except BaseException as error:
             with suppress(SandboxUnavailable):
                 await asyncio.shield(self._api.delete_secret(pod.name))
-            if isinstance(error, NameTaken):  # that object is not ours to remove
+
+            # The Sandbox of that name is not ours to remove.
+            if isinstance(error, NameTaken):
                 self._made.discard(pod.name)
                 self._wanted.discard(pod.name)
                 return False
@@ -449,21 +469,24 @@ class KubernetesHost(Host[PodInstance]):
         try:
             async with asyncio.timeout(self._coming_up):
                 for look in itertools.count():
-                    found = await self._api.sandbox(name)
-                    if found is None or found.ended:
+                    reply = await self._api.sandbox(name)
+                    if reply is None or reply.ended:
+                        ended = reply.ended if reply is not None else "its Sandbox was deleted"
                         raise ModuleLost(
-                            f"The pod of the module {module} ended before it was ready "
-                            f"({found.ended if found is not None else 'its Sandbox was deleted'}).",
+                            f"The pod of the module {module} ended before it was ready ({ended}).",
                             log=await self._api.log(name, MODULE, LOG_LINES),
                         )
-                    if found.address:
-                        return found
+                    if reply.address:
+                        return reply
+
+                    # Every fourth time, see whether waiting makes sense.
                     pod = await self._api.pod(name) if look % 4 == 3 else None
                     failure = status.not_starting(pod) if pod is not None else None
                     if failure is not None:
                         why = failure.reason
                         if not failure.mends:
                             break
+
                     await asyncio.sleep(_LOOKS_APART[min(look, len(_LOOKS_APART) - 1)])
         except TimeoutError:
             why = f"it was not there after {self._coming_up:.0f} seconds: {why}"
@@ -477,10 +500,12 @@ class KubernetesHost(Host[PodInstance]):
         """
         if node in self._nodes:
             return
+
         try:
             reached = await tunnel.probe()
         except (OSError, TimeoutError) as error:
             raise ModuleLost("The pod closed the connection while its network access was checked.") from error
+
         if reached:
             raise SandboxUnavailable(
                 f"Pods on the node {node} reach the cluster's network ({reached}) despite the network "

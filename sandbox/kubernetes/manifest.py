@@ -154,8 +154,9 @@ def sandbox(pod: Pod, owner: Owner, namespace: Namespace, data: Path, until: dat
 
 
 def _pod_spec(pod: Pod, namespace: Namespace, data: Path) -> dict[str, JSON]:
+    """The pod: without a token of the cluster, without its names, and as an ordinary user."""
     uid, gid = pod.user
-    found: dict[str, JSON] = {
+    spec: dict[str, JSON] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "restartPolicy": "Never",
@@ -173,13 +174,14 @@ def _pod_spec(pod: Pod, namespace: Namespace, data: Path) -> dict[str, JSON]:
         "containers": [_module_container(pod, namespace, data)],
         "volumes": _volumes(pod, namespace),
     }
+
     if namespace.runtime:
-        found["runtimeClassName"] = namespace.runtime
+        spec["runtimeClassName"] = namespace.runtime
     if namespace.node:
         here: JSON = {"key": "metadata.name", "operator": "In", "values": [namespace.node]}
         terms: JSON = {"nodeSelectorTerms": [{"matchFields": [here]}]}
-        found["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    return found
+        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return spec
 
 
 _CONFINED: Final[dict[str, JSON]] = {

@@ -55,29 +55,39 @@ class _Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A file or link that is ready to be renamed. `below`: what was in its place when it was written."""
+    """A file or link that is ready to be renamed."""
 
     found: Found
     name: str
     stamp: Print
     below: Print
+    """What was in its place when it was written."""
     opened: int = -1
+    """A descriptor of the file; -1 for a link."""
 
 
 @dataclass(slots=True)
 class Applying:
-    """One run over a list of changes. `upper`, `lower`: descriptors of the layers; `store`: our own folder."""
+    """One run over a list of changes."""
 
     upper: int
+    """A descriptor of the upper layer."""
     lower: int
+    """A descriptor of the user's directory."""
     store: Path
+    """Our own folder."""
     base: Base
     forced: Set[str]
+    """Paths that are applied even if somebody else changed them."""
     outcomes: dict[str, tuple[AppliedAs, str]] = field(default_factory=dict)
+    """What became of each change, and a remark or the reason."""
     _token: str = field(default_factory=lambda: secrets.token_hex(8))
+    """In the names of all drafts of this run."""
     _numbers: Iterator[int] = field(default_factory=count)
     _touched: set[tuple[str, ...]] = field(default_factory=set)
+    """Folders in which something was changed."""
     _left: bool = False
+    """Whether a draft could not be removed."""
 
     def run(self, wanted: Iterable[Found]) -> None:
         """Apply all changes that can be applied; `outcomes` then has the result of each.
@@ -87,6 +97,7 @@ class Applying:
         """
         changes = sorted(wanted, key=lambda found: found.parts)
         write_down(self.store, self._token, {found.parts[:-1] for found in changes})
+
         # Folders come before their content, and what replaces a folder comes when that is empty.
         folders, plain_ones, deleted, instead = _sorted(changes)
         for found in folders:
@@ -99,6 +110,7 @@ class Applying:
                 self._delete(found)
         for found in instead:
             self._group([found])
+
         self._flush()
         if self._left:
             clean(self.store, self.lower)
@@ -108,12 +120,15 @@ class Applying:
     # --- files and links -------------------------------------------------------------------------
 
     def _group(self, group: Sequence[Found]) -> None:
+        """Write all drafts of a group, then rename them: the disk gets a group at once."""
         drafts: list[_Draft] = []
         try:
             for found in group:
                 with self._outcome(found):
-                    if (draft := self._draft(found)) is not None:
+                    draft = self._draft(found)
+                    if draft is not None:
                         drafts.append(draft)
+
             for draft in drafts:
                 with self._outcome(draft.found):
                     self._put(draft)
@@ -128,6 +143,9 @@ class Applying:
         if now is None or now.type not in ("file", "link"):
             kind = "special file" if now is None else now.target
             raise _Refused("failed", f"It is a {kind}; only files, folders and links can be applied.")
+
+        was = found.was
+        same_content = was is not None and was.type == "file" and was.sha256 == now.sha256 != ""
         with self._at(found) as at:
             below = self._unchanged(found, at)
             name = name_of(self._token, next(self._numbers))
@@ -136,31 +154,35 @@ class Applying:
                     os.symlink(now.target, name, dir_fd=at)
                     self._own(at, name, below)
                     return _Draft(found, name, self._looked_at(found), print_of(below))
-                if (
-                    found.was is not None
-                    and found.was.type == "file"
-                    and found.was.sha256 == now.sha256 != ""
-                ):
+
+                if same_content:
                     self._mode(found, at, below)
                     return None
-                opened = os.open(
-                    name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=at
-                )
-                try:
-                    return _Draft(found, name, self._fill(found, at, opened, below), print_of(below), opened)
-                except BaseException:
-                    os.close(opened)
-                    raise
+                return self._file(found, at, name, below)
             except BaseException:
                 self._discard(at, name)
                 raise
 
+    def _file(self, found: Found, at: int, name: str, below: os.stat_result | None) -> _Draft:
+        """Write the draft of a file, and leave it open: it is flushed to disk when it is renamed."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        opened = os.open(name, flags, 0o600, dir_fd=at)
+        try:
+            stamp = self._fill(found, at, opened, below)
+            return _Draft(found, name, stamp, print_of(below), opened)
+        except BaseException:
+            os.close(opened)
+            raise
+
     def _fill(self, found: Found, at: int, opened: int, below: os.stat_result | None) -> Print:
         """Copy content, owner, mode and times. Return the stamp of the copied file."""
-        now, parts = found.now, found.parts
+        now = found.now
         assert now is not None
-        with steps.folder(self.upper, parts[:-1]) as up:
-            source = steps.read(up, parts[-1])
+        *around, name = found.parts
+        with steps.folder(self.upper, around) as up:
+            source = steps.read(up, name)
+
+        # Exactly what was reviewed: checked before it is copied, and again after.
         try:
             status = os.fstat(source)
             stamp = stamp_of(status)
@@ -171,30 +193,35 @@ class Applying:
                 raise _Refused("failed", _AGAIN)
         finally:
             os.close(source)
+
         self._own(at, None, below, opened)
         if below is not None and stat.S_ISREG(below.st_mode):
             with suppress(OSError):
-                replaced = steps.read(at, parts[-1])
+                replaced = steps.read(at, name)
                 try:
                     copying.attributes(replaced, opened)
                 finally:
                     os.close(replaced)
+
+        # After the owner: a change of owner takes bits away.
         os.fchmod(opened, plain(now.mode, folder=False))
         os.utime(opened, ns=(status.st_atime_ns, status.st_mtime_ns))
         return stamp
 
     def _put(self, draft: _Draft) -> None:
         """Rename the draft to its target."""
-        found, name = draft.found, draft.found.parts[-1]
+        found = draft.found
+        name = found.parts[-1]
         with self._at(found) as at:
             try:
                 if draft.opened >= 0:
                     os.fsync(draft.opened)
+
+                # Without ctime, which a change to its other names may alter.
                 below = self._unchanged(found, at)
-                if (
-                    print_of(below)[:5] != draft.below[:5]
-                ):  # without ctime, which a change to its other names may alter
+                if print_of(below)[:5] != draft.below[:5]:
                     raise _Refused("conflict", _CHANGED)
+
                 if below is None:
                     self._rename_new(at, draft.name, name)
                 elif stat.S_ISDIR(below.st_mode):
@@ -208,13 +235,16 @@ class Applying:
         self._done(found, draft.stamp, _note(found, below))
 
     def _instead_of_folder(self, at: int, draft: str, name: str) -> None:
+        """Put the draft in the place of a folder, which must be empty."""
         with steps.folder(at, (name,)) as inside:
             if steps.names(inside):
                 raise _Refused("failed", _FULL)
+
+        # Somebody may be faster: then their entry is in the folder that we moved away.
         steps.exchange(at, draft, at, name)
         try:
             os.rmdir(draft, dir_fd=at)
-        except OSError as error:  # someone was faster: their entry is in the folder that we moved away
+        except OSError as error:
             steps.exchange(at, draft, at, name)
             raise _Refused("conflict", _CHANGED) from error
 
@@ -236,57 +266,62 @@ class Applying:
     # --- folders and deletions -------------------------------------------------------------------
 
     def _folder(self, found: Found) -> None:
+        """Make a folder, or give one that is there its new mode."""
         assert found.now is not None
         name = found.parts[-1]
         with self._at(found) as at:
             below = self._unchanged(found, at)
             stamp = self._looked_at(found)
-            around = os.fstat(at)
+
             if below is not None and stat.S_ISDIR(below.st_mode):
                 mode = plain(found.now.mode, folder=True, was=stat.S_IMODE(below.st_mode))
                 with steps.folder(at, (name,)) as opened:
                     os.chmod(steps.through(opened), mode)
             else:
-                self._new_folder(found, at, below, plain(
-                    found.now.mode, folder=True, group=bool(around.st_mode & stat.S_ISGID)
-                ))  # fmt: skip
+                passes_on_group = bool(os.fstat(at).st_mode & stat.S_ISGID)
+                mode = plain(found.now.mode, folder=True, group=passes_on_group)
+                self._new_folder(found, at, below, mode)
         self._done(found, stamp, _note(found, None))
 
     def _new_folder(self, found: Found, at: int, below: os.stat_result | None, mode: int) -> None:
-        name, draft = found.parts[-1], name_of(self._token, next(self._numbers))
+        """Make a folder under a temporary name, and put it in its place."""
+        name = found.parts[-1]
+        draft = name_of(self._token, next(self._numbers))
         os.mkdir(draft, 0o700, dir_fd=at)
-        replaced = below is not None
         try:
             self._own(at, draft, None)
             with steps.folder(at, (draft,)) as opened:
                 os.chmod(steps.through(opened), mode)
-            if replaced:
+
+            if below is not None:
                 steps.exchange(at, draft, at, name)
             else:
                 self._rename_new(at, draft, name)
         except BaseException:
             self._discard(at, draft, folder=True)
             raise
+
+        # What it replaces, a file or a link, has the temporary name now.
         if below is not None:
             with self._other_names(at, draft, below):
                 os.unlink(draft, dir_fd=at)
 
     def _delete(self, found: Found) -> None:
+        """Delete what was deleted above; a folder must be empty by now."""
         name = found.parts[-1]
+        note = ""
         with self._at(found) as at:
             below = self._unchanged(found, at)
-            note = ""
-            if below is None:
-                pass
-            elif stat.S_ISDIR(below.st_mode):
+            if below is not None and stat.S_ISDIR(below.st_mode):
                 try:
                     os.rmdir(name, dir_fd=at)
                 except OSError as error:
                     raise _Refused("failed", _FULL) from error
-            else:
+            elif below is not None:
                 note = _note(found, below)
                 with self._other_names(at, name, below):
                     os.unlink(name, dir_fd=at)
+
         above = steps.find(self.upper, found.parts)
         self._done(found, NOTHING if above is None else stamp_of(above), note)
 
@@ -314,10 +349,12 @@ class Applying:
             yield at
 
     def _no_folder(self, parts: Sequence[str]) -> _Refused:
+        """Why the folder of a change can't be opened: it is new itself, or somebody took it away."""
         above = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
         rows = [self.base.first[path] for path in above if path in self.base.first]
-        new = any(not row.late and row.below[:1] != ("folder",) for row in rows)
-        return _Refused("failed", _NEW) if new else _Refused("conflict", _GONE)
+
+        is_new = any(not row.late and row.below[:1] != ("folder",) for row in rows)
+        return _Refused("failed", _NEW) if is_new else _Refused("conflict", _GONE)
 
     def _discard(self, at: int, draft: str, *, folder: bool = False) -> None:
         try:
@@ -330,8 +367,11 @@ class Applying:
     def _unchanged(self, found: Found, at: int) -> os.stat_result | None:
         """What is below, if it is unchanged since the change was first seen, or if that doesn't matter."""
         below = steps.look(at, found.parts[-1])
+        if found.path in self.forced:
+            return below
+
         row = self.base.first.get(found.path)
-        if found.path not in self.forced and (row is None or row.late or row.below != print_of(below)):
+        if row is None or row.late or row.below != print_of(below):
             raise _Refused("conflict", _CHANGED)
         return below
 
@@ -365,6 +405,7 @@ class Applying:
         if not stat.S_ISREG(below.st_mode) or below.st_nlink < 2:
             yield
             return
+
         opened = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
         try:
             before = print_of(os.fstat(opened))
@@ -374,10 +415,12 @@ class Applying:
             os.close(opened)
 
     def _renumber(self, before: Print, now: os.stat_result) -> None:
-        if now.st_nlink:
-            for row in self.base.first.values():
-                if row.below == before:
-                    row.below = print_of(now)
+        """Note that what had one print has another, because of what we did."""
+        if now.st_nlink == 0:
+            return
+        for row in self.base.first.values():
+            if row.below == before:
+                row.below = print_of(now)
 
     def _done(self, found: Found, stamp: Print, note: str) -> None:
         self.outcomes[found.path] = ("applied", note)
@@ -398,26 +441,35 @@ class Applying:
 
 def _sorted(changes: Sequence[Found]) -> tuple[list[Found], list[Found], list[Found], list[Found]]:
     """Split into folders; files and links; deletions; files and links that replace a folder."""
-    parted: tuple[list[Found], list[Found], list[Found], list[Found]] = ([], [], [], [])
+    folders: list[Found] = []
+    plain_ones: list[Found] = []
+    deleted: list[Found] = []
+    instead: list[Found] = []
     for found in changes:
         if found.now is None:
-            parted[2].append(found)
+            deleted.append(found)
         elif found.now.type == "folder":
-            parted[0].append(found)
+            folders.append(found)
+        elif found.was is not None and found.was.type == "folder":
+            instead.append(found)
         else:
-            parted[3 if found.was is not None and found.was.type == "folder" else 1].append(found)
-    return parted
+            plain_ones.append(found)
+    return folders, plain_ones, deleted, instead
 
 
 def _groups(changes: Iterable[Found]) -> Iterator[list[Found]]:
+    """The changes in groups that are written to disk together."""
     group: list[Found] = []
     size = 0
     for found in changes:
         group.append(found)
-        size += found.now.size if found.now is not None else 0
+        if found.now is not None:
+            size += found.now.size
+
         if len(group) >= _GROUP or size >= _HEAVY:
             yield group
-            group, size = [], 0
+            group = []
+            size = 0
     if group:
         yield group
 

@@ -47,10 +47,12 @@ def stamp_of(status: os.stat_result) -> Print:
 
 @dataclass(slots=True)
 class First:
-    """A change when it was first seen. `late`: the directory's entry had changed after the call began."""
+    """A change when it was first seen."""
 
     below: Print
+    """What was in the directory."""
     late: bool = False
+    """The directory's entry had changed after the call began."""
 
 
 @dataclass(slots=True)
@@ -59,8 +61,11 @@ class Base:
 
     file: Path
     first: dict[str, First] = field(default_factory=dict)
+    """Changes as they were first seen."""
     settled: dict[str, Print] = field(default_factory=dict)
+    """Entries of the upper layer that are no changes, with their stamps."""
     _saved: str = ""
+    """What the file holds."""
 
     @classmethod
     def load(cls, file: Path) -> Base:
@@ -75,6 +80,7 @@ class Base:
             return cls(file)
         except OSError as error:
             raise WorkspaceError(f"{file} can't be read ({error.strerror}).") from error
+
         try:
             return cls(file, *_parsed(json.loads(text)), text)
         except (ValueError, TypeError, KeyError) as error:
@@ -89,16 +95,12 @@ class Base:
         Raises:
             WorkspaceError: it can't be written.
         """
-        text = json.dumps(
-            {
-                "first": {
-                    path_names.encode(path): [*row.below, row.late] for path, row in self.first.items()
-                },
-                "settled": {path_names.encode(path): list(stamp) for path, stamp in self.settled.items()},
-            }
-        )
+        first = {path_names.encode(path): [*row.below, row.late] for path, row in self.first.items()}
+        settled = {path_names.encode(path): list(stamp) for path, stamp in self.settled.items()}
+        text = json.dumps({"first": first, "settled": settled})
         if text == self._saved:
             return
+
         draft = self.file.with_name(f"{self.file.name}.draft")
         try:
             with draft.open("w", encoding="utf-8") as stream:
@@ -114,13 +116,14 @@ class Base:
 
 
 def _parsed(
-    found: Mapping[str, Mapping[str, list[int | str | bool]]],
+    fields: Mapping[str, Mapping[str, list[int | str | bool]]],
 ) -> tuple[dict[str, First], dict[str, Print]]:
     first = {
         _path(written): First(cast(Print, tuple(row[:-1])), bool(row[-1]))
-        for written, row in found["first"].items()
+        for written, row in fields["first"].items()
     }
-    return first, {_path(written): cast(Print, tuple(row)) for written, row in found["settled"].items()}
+    settled = {_path(written): cast(Print, tuple(row)) for written, row in fields["settled"].items()}
+    return first, settled
 
 
 def _path(written: str) -> str:

@@ -33,19 +33,19 @@ _HEAD: Final = 21
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One difference. `below`: the entry in the directory; `above`: in the upper layer, or None if hidden from above.
-
-    `gone`: a copied folder, or something in one, whose original no longer exists; `replaced`: when another folder took
-    the place of one that contains it, in nanoseconds.
-    """
+    """One difference."""
 
     path: str
     was: FileState | None
     now: FileState | None
     below: os.stat_result | None
+    """The entry in the directory."""
     above: os.stat_result | None
+    """The entry in the upper layer, or None if it is hidden from above."""
     gone: bool = False
+    """It is a copied folder, or something in one, whose original no longer exists."""
     replaced: int = 0
+    """When another folder took the place of one that contains it, in nanoseconds."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -87,13 +87,18 @@ def compare(upper: int, lower: int, digests: Digests, settled: Mapping[str, Prin
 
 class _Walk:
     def __init__(self, upper: int, lower: int, digests: Digests, settled: Mapping[str, Print]) -> None:
-        self._upper, self._lower = upper, lower
+        self._upper = upper
+        self._lower = lower
         self._digests = digests
         self._settled = settled
         self._budget = _DIGESTED
+        """How many bytes of deleted files may still be digested."""
         self._opaque: list[str] = []
+        """Opaque folders, whether or not they hide something."""
         self._gone: list[str] = []
+        """Copied folders whose originals are gone, whether or not they contain a change."""
         self._left: list[_Folder] = []
+        """Folders that are still to be compared."""
         self._out = Comparison()
 
     def run(self) -> Comparison:
@@ -106,12 +111,16 @@ class _Walk:
     def _tidy(self) -> None:
         """Determine what is known only after everything was seen."""
         out = self._out
-        changed = {above for found in out.changes if not found.gone for above in ancestors(found.path)}
-        deleted = {above for found in out.changes if found.now is None for above in ancestors(found.path)}
-        out.opaque = [path for path in self._opaque if path not in deleted]
-        out.gone = [path for path in self._gone if path not in changed]
-        without = set(out.gone)
-        out.changes = [found for found in out.changes if not (found.gone and found.path in without)]
+        with_changes = {above for found in out.changes if not found.gone for above in ancestors(found.path)}
+        with_deletions = {
+            above for found in out.changes if found.now is None for above in ancestors(found.path)
+        }
+        out.opaque = [path for path in self._opaque if path not in with_deletions]
+        out.gone = [path for path in self._gone if path not in with_changes]
+
+        # That such a folder is there is no change of the session's: it only copied it.
+        without_changes = set(out.gone)
+        out.changes = [found for found in out.changes if not (found.gone and found.path in without_changes)]
         out.changes.sort(key=lambda found: found.parts)
 
     def _folder(self, here: _Folder) -> None:
@@ -137,31 +146,38 @@ class _Walk:
             yield low
 
     def _entry(self, here: _Folder, up: int, low: int | None, name: str) -> None:
-        if (above := steps.look(up, name)) is None:
+        above = steps.look(up, name)
+        if above is None:
             return
+
         below = None if low is None else steps.look(low, name)
         parts = (*here.parts, name)
         path = "/".join(parts)
         if stat.S_ISDIR(above.st_mode):
             self._entry_folder(here, up, low, parts, above, below)
             return
+
         stamp = stamp_of(above)
         if self._settled.get(path) == stamp:
             self._out.same[path] = stamp
-        elif is_whiteout(above):
+            return
+
+        if is_whiteout(above):
             if below is None or low is None:
                 self._same(path, stamp, below)
             else:
                 self._deleted(path, low, name, above, here.replaced)
-        else:
-            now = self._digests.state(up, name, above)
-            was = None if below is None or low is None else self._digests.state(low, name, below)
-            if now == was and _alike(now, above, below):
-                self._same(path, stamp, below)
-            else:
-                self._add(Found(path, was, now, below, above, replaced=here.replaced))
-                if below is not None and low is not None and stat.S_ISDIR(below.st_mode):
-                    self._deleted_inside(path, low, name, here.replaced)
+            return
+
+        now = self._digests.state(up, name, above)
+        was = None if below is None or low is None else self._digests.state(low, name, below)
+        if now == was and _alike(now, above, below):
+            self._same(path, stamp, below)
+            return
+
+        self._add(Found(path, was, now, below, above, replaced=here.replaced))
+        if below is not None and low is not None and stat.S_ISDIR(below.st_mode):
+            self._deleted_inside(path, low, name, here.replaced)
 
     def _entry_folder(
         self,
@@ -172,43 +188,53 @@ class _Walk:
         above: os.stat_result,
         below: os.stat_result | None,
     ) -> None:
-        path, stamp = "/".join(parts), stamp_of(above)
+        path = "/".join(parts)
+        name = parts[-1]
+        stamp = stamp_of(above)
         merged = below is not None and stat.S_ISDIR(below.st_mode)
-        replaced = here.replaced
-        with steps.folder(up, parts[-1:]) as opened:
+
+        with steps.folder(up, (name,)) as opened:
             marks = os.listxattr(steps.through(opened))
             opaque = OPAQUE in marks and os.getxattr(steps.through(opened), OPAQUE) == b"y"
             origin = os.getxattr(steps.through(opened), steps.ORIGIN) if steps.ORIGIN in marks else b""
-        if origin and merged and low is not None and below is not None and _replaced(origin, low, parts[-1]):
+
+        replaced = here.replaced
+        if origin and merged and low is not None and below is not None and _replaced(origin, low, name):
             replaced = max(replaced, below.st_ctime_ns)
+
         hidden = merged and (here.hidden or opaque)
         if not merged or hidden:
             self._out.born.add(path)
         if opaque and merged:
             self._opaque.append(path)
-        now = self._digests.state(up, parts[-1], above)
-        was = None if below is None or low is None else self._digests.state(low, parts[-1], below)
+
+        now = self._digests.state(up, name, above)
+        was = None if below is None or low is None else self._digests.state(low, name, below)
+        gone = False
         if now == was:
             self._out.same[path] = stamp
         elif merged and self._settled.get(path) == stamp:
             self._out.same[path] = stamp
             self._out.drifted.append(path)
         else:
+            # The kernel marks its copies; where it can't, we know of them from before.
             gone = not merged and (steps.ORIGIN in marks or path in self._settled or here.gone)
             if gone:
                 self._gone.append(path)
             self._add(Found(path, was, now, below, above, gone, replaced))
-            self._left.append(_Folder(parts, merged=merged, hidden=hidden, gone=gone, replaced=replaced))
-            return
-        self._left.append(_Folder(parts, merged=merged, hidden=hidden, replaced=replaced))
+
+        self._left.append(_Folder(parts, merged=merged, hidden=hidden, gone=gone, replaced=replaced))
 
     def _deleted(self, path: str, low: int, name: str, above: os.stat_result | None, replaced: int) -> None:
         """Note that `name` in the folder `low` is deleted for modules, together with its content."""
-        if (below := steps.look(low, name)) is None:
+        below = steps.look(low, name)
+        if below is None:
             return
+
         digest = below.st_size <= self._budget
         if digest and stat.S_ISREG(below.st_mode):
             self._budget -= below.st_size
+
         was = self._digests.state(low, name, below, digest=digest)
         self._add(Found(path, was, None, below, above, replaced=replaced))
         if stat.S_ISDIR(below.st_mode):
@@ -240,16 +266,17 @@ class _Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder of the upper layer that is still to be compared. `merged`: there is one below.
-
-    `hidden`: the one below is hidden; `gone`: there was one below; `replaced`: as in `Found`.
-    """
+    """A folder of the upper layer that is still to be compared."""
 
     parts: tuple[str, ...]
     merged: bool
+    """There is one below."""
     hidden: bool = False
+    """The one below is hidden."""
     gone: bool = False
+    """There was one below."""
     replaced: int = 0
+    """As in `Found`."""
 
 
 def _replaced(origin: bytes, low: int, name: str) -> bool:

@@ -67,10 +67,13 @@ class Digests:
         Raises:
             WorkspaceError: it went away or can't be read.
         """
-        kind, mode = steps.type_of(status.st_mode), stat.S_IMODE(status.st_mode)
+        kind = steps.type_of(status.st_mode)
+        mode = stat.S_IMODE(status.st_mode)
         if kind == "file":
-            sha256 = self._of(at, name, status) if digest and status.st_size <= LARGEST else ""
+            is_read = digest and status.st_size <= LARGEST
+            sha256 = self._of(at, name, status) if is_read else ""
             return FileState("file", mode, size=status.st_size, sha256=sha256)
+
         if kind == "link":
             try:
                 return FileState("link", mode, target=os.readlink(name, dir_fd=at))
@@ -80,30 +83,35 @@ class Digests:
 
     def _of(self, at: int, name: str, status: os.stat_result) -> str:
         key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if (known := self._known.get(key)) is not None:
+        known = self._known.get(key)
+        if known is not None:
             return known
+
         try:
             descriptor = steps.read(at, name)
         except OSError as error:
             raise WorkspaceError(f"The file {name!r} can't be read ({error.strerror}).") from error
+
+        # What is written to, or was a moment ago, can change without any of the times in the key.
         try:
-            found = digest_of(descriptor)
+            digest = digest_of(descriptor)
             if not held(descriptor) and time.time_ns() - status.st_ctime_ns > _TICK:
                 if len(self._known) >= _MOST:
                     self._known.clear()
-                self._known[key] = found
+                self._known[key] = digest
         finally:
             os.close(descriptor)
-        return found
+        return digest
 
 
 def digest_of(descriptor: int) -> str:
     """SHA-256 of an open file, from its beginning."""
-    found, offset = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    offset = 0
     while piece := os.pread(descriptor, 1 << 20, offset):
-        found.update(piece)
+        digest.update(piece)
         offset += len(piece)
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def plain(mode: int, *, folder: bool, was: int = 0, group: bool = False) -> int:
@@ -112,10 +120,13 @@ def plain(mode: int, *, folder: bool, was: int = 0, group: bool = False) -> int:
     A folder keeps the set-id bits that it had (`was`), and a new folder passes on its group if the one around it does
     (`group`), which grants no rights.
     """
+    permissions = mode & 0o1777
     if not folder:
-        return mode & 0o1777
+        return permissions
+
     kept = mode & was & _KEEPS
-    return mode & 0o1777 | kept | (mode & stat.S_ISGID if group else 0)
+    passed_on = mode & stat.S_ISGID if group else 0
+    return permissions | kept | passed_on
 
 
 def _special(status: os.stat_result) -> str:

@@ -33,36 +33,47 @@ _NOTE: Final = "dropping"
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """`upper`, `lower`: descriptors of the layers; `held`: the entries that processes hold."""
+    """One run over changes that are dropped."""
 
     upper: int
+    """A descriptor of the upper layer."""
     lower: int
+    """A descriptor of the user's directory."""
     layers: Layers
     held: Held
+    """The entries that processes hold."""
 
     def drop(self, parts: Sequence[str]) -> None:
         """Make `parts` show what is below. A folder that is new there is dropped with its content.
 
         Call it for folders before their content. Raises `OSError`.
         """
+        # The folders around it, from the outermost: without one of them above, nothing covers what is below.
         for end in range(1, len(parts)):
             if not self._written_out(parts[:end]):
                 return
+
         self._take_out(parts)
         (self.layers.store / _NOTE).unlink(missing_ok=True)
 
     def _take_out(self, parts: Sequence[str]) -> None:
+        """Remove an entry of the upper layer, or make it show what is below where it must stay."""
         *around, name = parts
         below = steps.find(self.lower, parts)
-        if (above := steps.find(self.upper, parts)) is None:
+        above = steps.find(self.upper, parts)
+        if above is None:
             return
+
         if self._is_held(parts, above, below):
             if below is not None and stat.S_ISREG(below.st_mode) and stat.S_ISREG(above.st_mode):
                 self._refill(parts)
                 return
+
             self._release(parts, below)
-            if (above := steps.find(self.upper, parts)) is None:
+            above = steps.find(self.upper, parts)
+            if above is None:
                 return
+
         with steps.folder(self.upper, around) as at:
             if below is not None and stat.S_ISDIR(below.st_mode):
                 if stat.S_ISDIR(above.st_mode):
@@ -103,12 +114,17 @@ class Dropping:
             return
         if stat.S_ISDIR(above.st_mode) and below is not None and stat.S_ISDIR(below.st_mode):
             return
+
+        # The kernel leaves a whiteout, which `finish` removes if this process ends before we do.
         (self.layers.store / _NOTE).write_text(path_names.encode("/".join(parts)), encoding="utf-8")
         *around, name = parts
         merged = steps.open_top(self.layers.merged)
         try:
             with steps.folder(merged, around) as at:
-                shutil.rmtree(name, dir_fd=at) if stat.S_ISDIR(above.st_mode) else os.unlink(name, dir_fd=at)
+                if stat.S_ISDIR(above.st_mode):
+                    shutil.rmtree(name, dir_fd=at)
+                else:
+                    os.unlink(name, dir_fd=at)
         finally:
             os.close(merged)
 
@@ -117,6 +133,7 @@ class Dropping:
         above = steps.find(self.upper, parts)
         if above is None:
             return False
+
         *around, name = parts
         if is_whiteout(above):
             with steps.folder(self.upper, around) as at:
@@ -124,6 +141,7 @@ class Dropping:
             return True
         if not stat.S_ISDIR(above.st_mode):
             return False
+
         with steps.folder(self.upper, parts) as at:
             if OPAQUE in os.listxattr(steps.through(at)):
                 self._uncover(at, parts)
@@ -135,19 +153,22 @@ class Dropping:
         store = steps.open_top(self.layers.store)
         try:
             os.mkdir(draft, 0o700, dir_fd=store)
-            with steps.folder(store, (draft,)) as made, steps.folder(self.lower, parts) as below:
+            with steps.folder(store, (draft,)) as new, steps.folder(self.lower, parts) as below:
                 for hidden in steps.names(below):
-                    _whiteout(made, hidden)
+                    _whiteout(new, hidden)
+
                 status = os.fstat(below)
                 if os.geteuid() == 0:
-                    os.chown(steps.through(made), status.st_uid, status.st_gid)
-                os.chmod(steps.through(made), stat.S_IMODE(status.st_mode))
+                    os.chown(steps.through(new), status.st_uid, status.st_gid)
+                os.chmod(steps.through(new), stat.S_IMODE(status.st_mode))
+
             steps.exchange(store, draft, at, name)
         finally:
             _remove(store, draft)
             os.close(store)
 
     def _uncover(self, at: int, parts: Sequence[str]) -> None:
+        """Replace the mark of an opaque folder by a whiteout for each entry that it hides."""
         with suppress(FileNotFoundError, NotADirectoryError), steps.folder(self.lower, parts) as below:
             for hidden in steps.names(below):
                 above = steps.look(at, hidden)

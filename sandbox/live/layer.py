@@ -40,8 +40,8 @@ class Layer:
         Raises:
             WorkspaceError: it is not possible; the message says why.
         """
-        found = folder.resolve()
-        inside = below(found)
+        directory = folder.resolve()
+        inside = below(directory)
         if inside:
             raise WorkspaceError(
                 f"Another file system is mounted in {folder}, at {inside[0]}; a layer over it would show an empty "
@@ -55,7 +55,7 @@ class Layer:
         except OSError as error:
             raise _not_made(folder, data, error) from error
         self._store = reaper.sockets(data) / f"{claim}@layer-{next(_NUMBERS)}"
-        self._layers = mounting.Layers(found, self._store, self._store.name)
+        self._layers = mounting.Layers(directory, self._store, self._store.name)
         self._owner = -1
         try:
             self._mount()
@@ -96,7 +96,7 @@ class Layer:
 
     def changes(self) -> dict[str, Hashable]:
         """What in it differs from the folder below. What can't be read is passed over: it only informs."""
-        found: dict[str, Hashable] = {}
+        stamps: dict[str, Hashable] = {}
         folders = [""]
         while folders:
             place = folders.pop()
@@ -105,18 +105,18 @@ class Layer:
                     path = f"{place}/{entry.name}" if place else entry.name
                     status = entry.stat(follow_symlinks=False)
                     if not stat.S_ISDIR(status.st_mode):
-                        self._note(path, status, found)
+                        self._note(path, status, stamps)
                     elif path.count("/") < path_names.DEEPEST:
                         folders.append(path)
-        return found
+        return stamps
 
-    def _note(self, path: str, status: os.stat_result, found: dict[str, Hashable]) -> None:
+    def _note(self, path: str, status: os.stat_result, stamps: dict[str, Hashable]) -> None:
         """Note an entry of the upper layer, unless it is a mere copy of the one below: it was opened, and not written."""
         below: os.stat_result | None = None
         with suppress(OSError):
             below = (self._layers.directory / path).lstat()
         if below is None or _content(below) != _content(status):
-            found[path_names.encode(path)] = stamp_of(status)
+            stamps[path_names.encode(path)] = stamp_of(status)
 
     def close(self) -> None:
         """Unmount it, with everything that was written. Does not raise."""

@@ -63,17 +63,19 @@ def layers(directory: Path, store: Path) -> Layers:
     """
     if not _may_mount():
         raise WorkspaceError(f"The live directory {directory} can't be overlaid: {_NO_RIGHT}.")
+
     try:
-        found = directory.resolve(strict=True)
+        resolved = directory.resolve(strict=True)
         store.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = Layers(found, store.resolve(strict=True))
+        made = Layers(resolved, store.resolve(strict=True))
         for folder in (made.upper, made.work, made.merged):
             folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(
             f"The live directory {directory} can't be overlaid ({error.strerror}); check both it and {store}."
         ) from error
-    if not found.is_dir():
+
+    if not resolved.is_dir():
         raise WorkspaceError(f"{directory} is not a folder; choose a folder as the live directory.")
     _check_places(made)
     _check_systems(made)
@@ -94,6 +96,7 @@ def _check_places(made: Layers) -> None:
 
 
 def _check_systems(made: Layers) -> None:
+    """Refuse file systems on which an overlay would show something wrong."""
     table = mounts()
     inside = [
         row.place for row in table if row.place != made.directory and row.place.is_relative_to(made.directory)
@@ -103,6 +106,7 @@ def _check_systems(made: Layers) -> None:
             f"Another file system is mounted in the live directory, at {inside[0]}; an overlay would show an empty "
             "folder there. Unmount it, or name a folder without one."
         )
+
     for folder, what in ((made.directory, "live directory"), (made.store, "data directory")):
         system = _system(folder, table)
         if system in _REMOTE or system.startswith("fuse."):
@@ -110,6 +114,8 @@ def _check_systems(made: Layers) -> None:
                 f"The {what} {folder} is on a file system ({system}) that overlays don't work with; use one on a "
                 "local disk."
             )
+
+    # Overlays keep in such attributes what a folder hides.
     try:
         os.setxattr(made.upper, "user.iact.probe", b"1")
         os.removexattr(made.upper, "user.iact.probe")
@@ -127,17 +133,19 @@ def mount(made: Layers, *, options: str = _OPTIONS) -> None:
         WorkspaceError: the kernel refuses; the message says why, and what to do.
     """
     unmount(made.merged)  # left by a killed process
-    places = (f"{kind}={_escaped(path)}" for kind, path in zip(
-        ("lowerdir", "upperdir", "workdir"), (made.directory, made.upper, made.work), strict=True
-    ))  # fmt: skip
-    said = ",".join((*places, options))
-    if len(os.fsencode(said)) >= os.sysconf("SC_PAGE_SIZE"):
+    folders = {"lowerdir": made.directory, "upperdir": made.upper, "workdir": made.work}
+    all_options = ",".join([*(f"{name}={_escaped(path)}" for name, path in folders.items()), options])
+
+    # The kernel takes one page of options.
+    if len(os.fsencode(all_options)) >= os.sysconf("SC_PAGE_SIZE"):
         raise WorkspaceError(
             f"The path of the live directory {made.directory} is too long for an overlay; use a shorter one."
         )
-    number = _mount(made.merged, b"overlay", _MS_NOSUID | _MS_NODEV, said)
+
+    number = _mount(made.merged, b"overlay", _MS_NOSUID | _MS_NODEV, all_options)
     if number == 0:
         return
+
     if number in (errno.EPERM, errno.EACCES):
         why = _NO_RIGHT
     elif number == errno.ENODEV:
@@ -202,14 +210,14 @@ def collect(data: Path) -> list[Path]:
 
 def unclaimed(data: Path) -> list[Path]:
     """Where `collect` would unmount something. Blocks."""
-    found = []
+    without_owner = []
     for merged in _overlays(data):
         try:
             os.close(own(merged.parent))
         except (WorkspaceError, OSError):
             continue
-        found.append(merged)
-    return found
+        without_owner.append(merged)
+    return without_owner
 
 
 def _overlays(data: Path) -> list[Path]:
@@ -230,22 +238,24 @@ class Mount:
 
 def mounts() -> list[Mount]:
     """All mounts, as this process sees them, oldest first."""
-    found = []
+    table = []
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
-        before, _, after = line.partition(
-            b" - "
-        )  # proc_pid_mountinfo(5): a variable number of fields precedes it
-        place, (system, source) = before.split(b" ")[4], after.split(b" ")[:2]
-        found.append(Mount(Path(_unescaped(place)), os.fsdecode(system), _unescaped(source)))
-    return found
+        # A variable number of fields precedes the dash: proc_pid_mountinfo(5).
+        before, _, after = line.partition(b" - ")
+        place = before.split(b" ")[4]
+        system, source = after.split(b" ")[:2]
+        table.append(Mount(Path(_unescaped(place)), os.fsdecode(system), _unescaped(source)))
+    return table
 
 
 def _system(folder: Path, table: list[Mount]) -> str:
     """The type of the file system that `folder` is on."""
-    around = [
-        row for row in table if folder.is_relative_to(row.place)
-    ]  # the newest mount at a place covers the others
-    return max(reversed(around), key=lambda row: len(row.place.parts)).system if around else ""
+    around = [row for row in table if folder.is_relative_to(row.place)]
+    if not around:
+        return ""
+
+    # Of several mounts at one place, the newest covers the others.
+    return max(reversed(around), key=lambda row: len(row.place.parts)).system
 
 
 def _may_mount() -> bool:

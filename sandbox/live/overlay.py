@@ -97,13 +97,16 @@ class Overlay:
             return self._renewed(works=works)
 
     def _renewed(self, *, works: bool) -> list[str]:
-        held = self._held(mapped=any(stamp[0] != "folder" for stamp in self._base.settled.values()))
+        holds_files = any(stamp[0] != "folder" for stamp in self._base.settled.values())
+        held = self._held(mapped=holds_files)
         self._sweep(held)
         self._alike()
+
         if works:
             self._moment = _tick(past=self._applied)
             os.utime(self._layers.store / "moment", ns=(self._moment, self._moment))
         mounting.renew(self._layers.merged)
+
         self._born &= held.paths
         self._stale = {path for path in held.paths if self._differs(path)}
         return sorted(path_names.encode(path) for path in self._stale)
@@ -114,17 +117,20 @@ class Overlay:
         Raises:
             WorkspaceError: there are too many changes, or they can't be read.
         """
-        found = compare(self._upper, self._lower, self._digests, self._base.settled)
-        self._compared = found
+        compared = compare(self._upper, self._lower, self._digests, self._base.settled)
+        self._compared = compared
+
+        # What was seen before keeps what was below it when it was first seen.
         first = self._base.first
         self._base.first = {
-            change.path: first.get(change.path) or self._seen_first(change) for change in found.changes
+            change.path: first.get(change.path) or self._seen_first(change) for change in compared.changes
         }
-        self._base.settled = found.same
-        self._matched = {path: found.matched.get(path, self._matched.get(path)) for path in found.same}
+        self._base.settled = compared.same
+        self._matched = {path: compared.matched.get(path, self._matched.get(path)) for path in compared.same}
         self._base.save()
-        self._born |= found.born
-        self._found = {path_names.encode(change.path): change for change in found.changes}
+
+        self._born |= compared.born
+        self._found = {path_names.encode(change.path): change for change in compared.changes}
         return tuple(self._told(written, change) for written, change in self._found.items())
 
     def patch(self, path: str, *, most: int = 200_000) -> str:
@@ -146,19 +152,21 @@ class Overlay:
         known = self._last()
         wanted = {path: known[path] for path in paths if path in known}
         forced = {known[path].path for path in force if path in known}
-        going = Applying(self._upper, self._lower, self._layers.store, self._base, forced)
+        applying = Applying(self._upper, self._lower, self._layers.store, self._base, forced)
         if wanted:
             try:
-                going.run(wanted.values())
+                applying.run(wanted.values())
             finally:
                 self._applied = time.time_ns()
                 with suppress(WorkspaceError):  # the state below shows it as well
                     self._base.save()
+
             for path, change in wanted.items():
-                if going.outcomes[change.path][0] == "applied":
+                outcome, _ = applying.outcomes[change.path]
+                if outcome == "applied":
                     self._matched[change.path] = print_of(steps.find(self._lower, change.parts))
                     del known[path]
-        return tuple(_outcome(path, wanted, going.outcomes) for path in dict.fromkeys(paths))
+        return tuple(_outcome(path, wanted, applying.outcomes) for path in dict.fromkeys(paths))
 
     def drop(self, paths: Sequence[str]) -> None:
         """Reset these paths to their state in the directory. A folder that is new there is dropped with its content.
@@ -169,10 +177,9 @@ class Overlay:
         self.changes()
         known = self._last()
         dropping = Dropping(self._upper, self._lower, self._layers, self._held(mapped=True))
+        wanted = [known[path] for path in set(paths) & known.keys()]
         try:
-            for change in sorted(
-                (known[path] for path in set(paths) & known.keys()), key=lambda one: one.parts
-            ):
+            for change in sorted(wanted, key=lambda change: change.parts):
                 dropping.drop(change.parts)
         except OSError as error:
             raise WorkspaceError(
@@ -188,6 +195,7 @@ class Overlay:
         """Unmount, and keep what was not applied. May be called twice."""
         if not self._open:
             return
+
         self._open = False
         mounting.unmount(self._layers.merged)
         for descriptor in (self._upper, self._lower, self._owner):
@@ -196,11 +204,13 @@ class Overlay:
     # --- opening and refreshing ------------------------------------------------------------------
 
     def _check(self) -> None:
+        """Make sure that the directory is still where it was."""
         directory = self._layers.directory
         try:
             same = os.path.samestat(os.stat(directory, follow_symlinks=False), os.fstat(self._lower))
         except OSError:
             same = False
+
         if not same:
             raise WorkspaceError(
                 f"The live directory {directory} was moved or replaced; end the session and resume "
@@ -218,7 +228,8 @@ class Overlay:
 
     def _alike(self) -> None:
         """Give the overlay's top folder the mode and owner of the directory itself."""
-        above, below = os.fstat(self._upper), os.fstat(self._lower)
+        above = os.fstat(self._upper)
+        below = os.fstat(self._lower)
         if (above.st_uid, above.st_gid) != (below.st_uid, below.st_gid):
             os.fchown(self._upper, below.st_uid, below.st_gid)
         if above.st_mode != below.st_mode:
@@ -230,9 +241,14 @@ class Overlay:
     def _differs(self, path: str) -> bool:
         """Whether the overlay shows, at a held path, something other than the directory's current entry."""
         parts = path.split("/")
-        above, below = steps.find(self._upper, parts), steps.find(self._lower, parts)
-        if above is not None and not (below is not None and stat.S_ISDIR(above.st_mode)):
-            return False  # the session's own change
+        above = steps.find(self._upper, parts)
+        below = steps.find(self._lower, parts)
+
+        # A copy of a folder still shows the one below; all else that is above is the session's own change.
+        could_be_copy = above is not None and below is not None and stat.S_ISDIR(above.st_mode)
+        if above is not None and not could_be_copy:
+            return False
+
         try:
             seen = os.stat(self._layers.merged / path, follow_symlinks=False)
         except OSError:
@@ -241,36 +257,44 @@ class Overlay:
             return True
         if above is not None and not copied(self._upper, parts):
             return False
-        if os.fstat(self._upper).st_dev == os.fstat(self._lower).st_dev or not stat.S_ISDIR(below.st_mode):
-            return seen.st_ino != below.st_ino
+
         # If the layers are on two file systems, folders have the overlay's own inode numbers.
+        one_system = os.fstat(self._upper).st_dev == os.fstat(self._lower).st_dev
+        if one_system or not stat.S_ISDIR(below.st_mode):
+            return seen.st_ino != below.st_ino
         return above is None and seen.st_mtime_ns != below.st_mtime_ns
 
     def _sweep(self, held: Held) -> None:
         """Remove settled entries from the upper layer, except those held, or in a new folder that is held."""
-        inside = self._born & held.paths
+        new_and_held = self._born & held.paths
         for path, stamp in list(self._base.settled.items()):
-            if stamp[0] == "folder" or path in held.paths or not inside.isdisjoint(ancestors(path)):
+            in_held_folder = not new_and_held.isdisjoint(ancestors(path))
+            if stamp[0] == "folder" or path in held.paths or in_held_folder:
                 continue
             if held.watched and self._watched(path, held.watched):
                 continue
             if self._take_out(path, stamp):
                 del self._base.settled[path]
                 self._matched.pop(path, None)
+
         for path in self._compared.opaque:
             with suppress(OSError), steps.folder(self._upper, path.split("/")) as at:
                 os.removexattr(steps.through(at), OPAQUE)
+
         for path in self._compared.drifted:
             self._follow(path)
+
+        # The innermost first: a folder is removed only if it is empty.
         for path in sorted(self._compared.gone, reverse=True):
-            with suppress(OSError), steps.folder(self._upper, path.split("/")[:-1]) as at:
-                os.rmdir(path.rpartition("/")[2], dir_fd=at)
+            *around, name = path.split("/")
+            with suppress(OSError), steps.folder(self._upper, around) as at:
+                os.rmdir(name, dir_fd=at)
         self._compared = Comparison()
 
     def _watched(self, path: str, watched: Set[int]) -> bool:
         """Whether the path is watched, by its inode number in either layer."""
-        layers = (steps.find(top, path.split("/")) for top in (self._upper, self._lower))
-        return any(found is not None and found.st_ino in watched for found in layers)
+        statuses = (steps.find(top, path.split("/")) for top in (self._upper, self._lower))
+        return any(status is not None and status.st_ino in watched for status in statuses)
 
     def _take_out(self, path: str, stamp: tuple[int | str, ...]) -> bool:
         """Remove a copy that is unchanged and that no process writes to."""
@@ -313,21 +337,30 @@ class Overlay:
 
     def _seen_first(self, change: Found) -> First:
         """What is below, and whether modules may have seen something else there when they changed it."""
-        below, path = change.below, change.path
+        below = change.below
+        path = change.path
         late = change.gone or change.replaced >= self._moment
         if self._stale:
             late = late or not self._stale.isdisjoint((path, *ancestors(path)))
+
         if below is not None and not stat.S_ISDIR(below.st_mode):
             late = late or below.st_ctime_ns >= self._moment
+
+            # A copy that could not be removed was there before. In a new folder, modules see only their own files.
             matched = self._matched.get(path)
-            if matched is not None:  # a copy that could not be removed was there before
+            if matched is not None:
                 late = late or matched != print_of(below)
-            elif not self._born.isdisjoint(ancestors(path)):  # modules see only their own files there
+            elif not self._born.isdisjoint(ancestors(path)):
                 late = True
         return First(print_of(below), late)
 
     def _told(self, written: str, change: Found) -> FileChange:
-        kind: ChangeKind = "add" if change.was is None else "delete" if change.now is None else "modify"
+        kind: ChangeKind = "modify"
+        if change.was is None:
+            kind = "add"
+        elif change.now is None:
+            kind = "delete"
+
         row = self._base.first[change.path]
         conflict = row.late or row.below != print_of(change.below)
         return FileChange(written, kind, change.was, change.now, conflict)
@@ -353,9 +386,12 @@ def _explained(layers: mounting.Layers) -> Iterator[None]:
 def _outcome(
     path: str, wanted: Mapping[str, Found], outcomes: Mapping[str, tuple[AppliedAs, str]]
 ) -> AppliedChange:
-    if (change := wanted.get(path)) is not None:
+    change = wanted.get(path)
+    if change is not None:
         outcome, why = outcomes[change.path]
         return AppliedChange(path, outcome, why)
+
+    # What is no longer changed counts as applied.
     if path_names.decode(path) is None:
         return AppliedChange(path, "failed", "This path is not in the live directory.")
     return AppliedChange(path, "applied")

@@ -27,11 +27,14 @@ _NO_END: Final = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """`upper`, `lower`: descriptors of the layers; `most`: characters."""
+    """Shows changes of one overlay."""
 
     upper: int
+    """A descriptor of the upper layer."""
     lower: int
+    """A descriptor of the user's directory."""
     most: int
+    """The most characters of a text."""
 
     def of(self, found: Found) -> str:
         """The change as text, every line terminated."""
@@ -45,7 +48,8 @@ class Patch:
 
     def texts(self, found: Found) -> tuple[str, str] | None:
         """The texts before and after, with what is invisible escaped; None where they don't show the whole change."""
-        was, now = found.was, found.now
+        was = found.was
+        now = found.now
         states = [state for state in (was, now) if state is not None]
         if any(state.type != "file" or state.size > LARGEST for state in states):
             return None
@@ -56,31 +60,39 @@ class Patch:
         after = _read(self.upper, found, found.above) if now else b""
         if before is None or after is None:
             return None
-        old, new = text_of(before), text_of(after)
+
+        old = text_of(before)
+        new = text_of(after)
         if old is None or new is None:
             return None
         return visible(old), visible(new)
 
     def _content(self, found: Found) -> Iterator[str]:
-        was, now = (
-            None if state is None or state.type != "file" else state for state in (found.was, found.now)
-        )
-        if (was is None and now is None) or (was and now and was.sha256 == now.sha256 != ""):
+        """The lines of a difference between files, or a sentence where it can't be shown."""
+        was = found.was if found.was is not None and found.was.type == "file" else None
+        now = found.now if found.now is not None and found.now.type == "file" else None
+        if was is None and now is None:
             return
+        if was and now and was.sha256 == now.sha256 != "":
+            return
+
         sizes = [f"{state.size:,} bytes {when}" for state, when in ((was, "before"), (now, "after")) if state]
         if max(state.size for state in (was, now) if state) > LARGEST:
             yield f"Too large to show: {', '.join(sizes)}."
             return
+
         before = _read(self.lower, found, found.below) if was else b""
         after = _read(self.upper, found, found.above) if now else b""
         if before is None or after is None:
             yield "It changed again after it was read for review."
             return
-        texts = [text_of(content) for content in (before, after)]
-        if texts[0] is None or texts[1] is None:
+
+        old = text_of(before)
+        new = text_of(after)
+        if old is None or new is None:
             yield f"Binary: {', '.join(sizes)}."
             return
-        for line in lines.unified(lines_of(texts[0]), lines_of(texts[1])):
+        for line in lines.unified(lines_of(old), lines_of(new)):
             yield from visible(line).split("\n")
 
 
@@ -98,13 +110,11 @@ def visible(text: str) -> str:
 
 def _escaped(character: str) -> str:
     number = ord(character)
-    return (
-        f"\\x{number:02x}"
-        if number < 0x100
-        else f"\\u{number:04x}"
-        if number < 0x10000
-        else f"\\U{number:08x}"
-    )
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    if number < 0x10000:
+        return f"\\u{number:04x}"
+    return f"\\U{number:08x}"
 
 
 def _about(was: FileState | None, now: FileState | None) -> Iterator[str]:
@@ -149,23 +159,25 @@ def text_of(content: bytes) -> str | None:
 
 def lines_of(text: str) -> list[str]:
     """Split at "\\n" only. A last line without one is marked."""
-    found = text.split("\n")
-    if found[-1]:
-        found[-1] = f"{found[-1]}\n{_NO_END}"
+    all_lines = text.split("\n")
+    if all_lines[-1]:
+        all_lines[-1] = f"{all_lines[-1]}\n{_NO_END}"
     else:
-        found.pop()
-    return found
+        all_lines.pop()
+    return all_lines
 
 
 def _cut(all_lines: Iterable[str], most: int) -> str:
-    kept: list[str] = []
-    length = left_out = 0
+    shown: list[str] = []
+    length = 0
+    left_out = 0
     for line in all_lines:
         length += len(line) + 1
         if length > most:
             left_out += 1
         else:
-            kept.append(line)
+            shown.append(line)
+
     if left_out:
-        kept.append(f"… {left_out:,} more lines are not shown.")
-    return "".join(f"{line}\n" for line in kept)
+        shown.append(f"… {left_out:,} more lines are not shown.")
+    return "".join(f"{line}\n" for line in shown)

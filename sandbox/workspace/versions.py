@@ -76,13 +76,17 @@ class _Known:
     """The content of the newest version of one store."""
 
     version: str = ""
+    """Its id; empty if there is none yet."""
     seals: dict[bytes, Seal] = field(default_factory=dict)
+    """What it contains, by path."""
     left_out: frozenset[bytes] = frozenset()
     """Paths of the workspace that it lacks."""
     marks: dict[bytes, Seal] = field(default_factory=dict)
     """What no version contains (folders themselves, pipes, what was left out), as it was then."""
     looked: int = 0
+    """When the last walk began, in nanoseconds."""
     made: int = 0
+    """How many versions were made."""
 
 
 class GitVersions:
@@ -106,16 +110,18 @@ class GitVersions:
         try:
             if not os.path.lexists(store):
                 _make(store)
-            found, marks = _look(workspace, known)
+            all_entries, marks = _look(workspace, known)
         except OSError as error:
             raise WorkspaceError(
                 f"The workspace can't be read ({error.strerror}), so no version of its files was kept."
             ) from error
-        entries = [entry for entry in found if entry.mode]
+
+        entries = [entry for entry in all_entries if entry.mode]
         seals = {entry.path: entry.seal for entry in entries}
         changed = [entry for entry in entries if entry.data is not None]
         gone = known.seals.keys() - seals.keys()
         touched = gone or marks != known.marks or any(_is_new(entry, known) for entry in changed)
+
         if changed or touched or not known.version:
             if known.made % _TIDY == 0:
                 _tidy(store, known.version)
@@ -124,8 +130,11 @@ class GitVersions:
             if touched or not known.version or _tree(store, made) != _tree(store, known.version):
                 known.version = made
             known.made += 1
-        known.seals, known.looked, known.marks = seals, looked, marks
-        known.left_out = frozenset(entry.path for entry in found if not entry.mode)
+
+        known.seals = seals
+        known.looked = looked
+        known.marks = marks
+        known.left_out = frozenset(entry.path for entry in all_entries if not entry.mode)
         if whole and known.left_out:
             name = os.fsdecode(min(known.left_out))
             raise WorkspaceError(
@@ -203,18 +212,24 @@ class GitVersions:
         Raises:
             WorkspaceError: there is no such version, or the workspace can't be kept or written.
         """
-        old, new = _tree(store, base), _tree(store, copy)
+        old = _tree(store, base)
+        new = _tree(store, copy)
         now = _tree(store, self.keep(workspace, store))
+
+        # What a take-over before a crash has written already is not due again.
         differs = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
         due = {path for path in differs if now.get(path) != new.get(path)}
         written = {path: new[path] for path in due if path in new}
-        others = {path for path in now.keys() - old.keys() if now[path] != new.get(path)}
-        there = self._known[workspace, store].left_out | others
-        met = {path for path in due if now.get(path) != old.get(path)}
-        met.update(_in_the_way(there, written.keys()))
-        met = {path for path in met if not path.endswith(_EMPTY)}
-        if met:
-            return Taken("", tuple(_shown(path) for path in sorted(met)[:_CONFLICTS]))
+
+        # In conflict is what was changed here as well, and what would be replaced though the copy never had it.
+        added_here = {path for path in now.keys() - old.keys() if now[path] != new.get(path)}
+        replaceable = self._known[workspace, store].left_out | added_here
+        conflicts = {path for path in due if now.get(path) != old.get(path)}
+        conflicts.update(_in_the_way(replaceable, written.keys()))
+        conflicts = {path for path in conflicts if not path.endswith(_EMPTY)}
+        if conflicts:
+            return Taken("", tuple(_shown(path) for path in sorted(conflicts)[:_CONFLICTS]))
+
         _change(workspace, store, written, due - new.keys())
         return Taken(self.keep(workspace, store))
 
@@ -304,8 +319,9 @@ class GitVersions:
             return list(versions)
         asked = "".join(f"{_checked(version)}\n" for version in versions).encode()
         answers = _git(store, "cat-file", "--batch-check=%(objectname) %(objecttype)", given=asked)
-        found = [line.split() for line in answers.decode().splitlines()]
-        return [version for version, line in zip(versions, found, strict=True) if line[1] != "commit"]
+
+        lines = [line.split() for line in answers.decode().splitlines()]
+        return [version for version, line in zip(versions, lines, strict=True) if line[1] != "commit"]
 
     def pack(self, store: Path, versions: Sequence[str], known: Sequence[str] = ()) -> bytes:
         """Implements `core.ports.Versions.pack`: a pack that can be read without any other."""
@@ -394,21 +410,24 @@ def _tree(store: Path, version: str) -> Mapping[bytes, tuple[bytes, bytes]]:
     """Mode and object of everything in a version, by path."""
     if not _VERSION.fullmatch(version) or not os.path.lexists(store):
         raise WorkspaceError(f"There is no version {version[:40]!r} of this workspace.")
-    found = {}
+
+    entries = {}
     listed = _git(store, "ls-tree", "-r", "-z", "--full-tree", version, most=_LISTED)
     for line in listed.split(b"\0")[:-1]:
         about, _, path = line.partition(b"\t")
         mode, _, identity = about.split(b" ")
-        found[path] = (mode, identity)
-    return found
+        entries[path] = (mode, identity)
+    return entries
 
 
 def _contents(store: Path, objects: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, bytes]]:
     """The contents of objects, by path, in the given order."""
     if not objects:
         return
+
     given = b"".join(identity + b"\n" for identity in objects.values())
-    answer, place = _git(store, "cat-file", "--batch", given=given), 0
+    answer = _git(store, "cat-file", "--batch", given=given)
+    place = 0
     for path in objects:
         end = answer.index(b"\n", place)
         about = answer[place:end].split(b" ")
@@ -416,9 +435,11 @@ def _contents(store: Path, objects: Mapping[bytes, bytes]) -> Iterator[tuple[byt
             raise WorkspaceError(
                 "That version can't be restored, because part of it was lost or was never copied here."
             )
+
         size = int(about[2])
-        yield path, answer[end + 1 : end + 1 + size]
-        place = end + 1 + size + 1
+        start = end + 1
+        yield path, answer[start : start + size]
+        place = start + size + 1
 
 
 # --- the workspace --------------------------------------------------------------------------------------
@@ -488,20 +509,22 @@ def _look(workspace: Path, known: _Known) -> tuple[list[_Entry], dict[bytes, Sea
     Raises:
         WorkspaceError: it is larger than a version can be.
     """
-    for reading in (False, True):  # sizes first, so that too large a workspace is not read at every call
-        found: list[_Entry] = []
+    # Sizes first, so that too large a workspace is not read at every call.
+    for reading in (False, True):
+        entries: list[_Entry] = []
         marks: dict[bytes, Seal] = {}
         size = 0
+
         root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         for entry, length in _walk(root, b"", 0, known, marks, reading=reading):
-            found.append(entry)
+            entries.append(entry)
             size += length
-            if size > TOTAL or len(found) > MOST:
+            if size > TOTAL or len(entries) > MOST:
                 raise WorkspaceError(
                     f"The workspace holds more than {TOTAL >> 20} MiB or {MOST} files; "
                     "no version of it is kept while it does."
                 )
-    return found, marks
+    return entries, marks
 
 
 def _in_the_way(left_out: Set[bytes], wanted: Set[bytes]) -> list[bytes]:
@@ -528,9 +551,13 @@ def _walk(
         marks[prefix] = _seal(os.fstat(folder))
         with os.scandir(folder) as entries:
             names = sorted(entries, key=lambda entry: os.fsencode(entry.name))
+
+        # Git knows no empty folders: a file that only the store has says that there is one.
         if prefix and not names:
             path = prefix + _EMPTY
-            yield _Entry(path, b"100644", (0, 0, 0, 0, 0), None if path in known.seals else b""), 0
+            data = None if path in known.seals else b""
+            yield _Entry(path, b"100644", (0, 0, 0, 0, 0), data), 0
+
         for entry in names:
             path = prefix + _encoded(entry.name)
             try:
@@ -539,13 +566,19 @@ def _walk(
                 if stat.S_ISDIR(status.st_mode) and depth < _DEPTH:
                     below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
                     yield from _walk(below, path + b"/", depth + 1, known, marks, reading=reading)
+
                 elif stat.S_ISLNK(status.st_mode):
                     target = os.fsencode(os.readlink(entry.name, dir_fd=folder))
-                    data = None if known.seals.get(path) == seal else target
-                    yield _Entry(path, b"120000", seal, data), len(target)
+                    unchanged = known.seals.get(path) == seal
+                    yield _Entry(path, b"120000", seal, None if unchanged else target), len(target)
+
                 elif stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST:
-                    plain = _Entry(path, b"100644", seal, None)
-                    yield (_file(entry.name, path, folder, known) if reading else plain), status.st_size
+                    file = _Entry(path, b"100644", seal, None)
+                    if reading:
+                        file = _file(entry.name, path, folder, known)
+                    yield file, status.st_size
+
+                # Too large, or too deep: no version contains it.
                 elif stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
                     marks[path] = seal
                     yield _Entry(path, b"", seal, None), 0
@@ -553,7 +586,8 @@ def _walk(
                     marks[path] = seal
             except FileNotFoundError:
                 continue
-            except OSError:  # it changed meanwhile, or can't be read: the next version may have it
+            except OSError:
+                # It changed meanwhile, or can't be read: the next version may have it.
                 yield _Entry(path, b"", (0, 0, 0, 0, 0), None), 0
     finally:
         os.close(folder)
@@ -566,11 +600,14 @@ def _file(name: str, path: bytes, folder: int, known: _Known) -> _Entry:
         status = os.fstat(opened)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("no file")
+
+        # A file that was written just before the last walk may have changed after it with the same times.
         seal = _seal(status)
         mode = b"100755" if status.st_mode & 0o100 else b"100644"
         settled = max(status.st_mtime_ns, status.st_ctime_ns) < known.looked - _RACY
         if settled and known.seals.get(path) == seal:
             return _Entry(path, mode, seal, None)
+
         with os.fdopen(os.dup(opened), "rb") as stream:
             return _Entry(path, mode, seal, stream.read(LARGEST))
     finally:
@@ -618,19 +655,23 @@ def _write(root: int, path: bytes, mode: bytes, data: bytes) -> None:
     here = os.dup(root)
     try:
         for folder in folders:
-            here, above = _enter(here, folder, owner), here
+            above = here
+            here = _enter(above, folder, owner)
             os.close(above)
         if path.endswith(_EMPTY):
             return
+
         draft = b".iact-restoring"
         _clear(here, draft)
         if mode == b"120000":
             os.symlink(data, draft, dir_fd=here)
         else:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            permissions = 0o755 if mode == b"100755" else 0o644
             with os.fdopen(os.open(draft, flags, 0o600, dir_fd=here), "wb") as stream:
                 stream.write(data)
-                os.fchmod(stream.fileno(), 0o755 if mode == b"100755" else 0o644)
+                os.fchmod(stream.fileno(), permissions)
+
         if os.geteuid() == 0:
             os.chown(draft, owner.st_uid, owner.st_gid, dir_fd=here, follow_symlinks=False)
         if stat.S_ISDIR(_mode(here, name)):

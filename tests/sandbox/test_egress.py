@@ -65,6 +65,8 @@ def head(line: str, *fields: str) -> bytes:
         ("CONNECT https://example.com:443 HTTP/1.1", 400),
         ("CONNECT example.com:443 HTTP/2", 400),
         ("CONNECT ex\x00ample.com:443 HTTP/1.1", 400),
+        ("GET http://example.com/a\nHost:other.example HTTP/1.1", 400),
+        ("GET http://example.com/?a\tb HTTP/1.1", 400),
         ("CONNECT exämple.com:443 HTTP/1.1", 400),
         ("CONNECT example.com:٤٤٣ HTTP/1.1", 400),
         ("", 400),

@@ -187,6 +187,7 @@ class _Reader(Quoting):
         self._documents.clear()
 
     def _document(self, delimiter: str, quoted: bool, tabs: bool) -> None:
+        """Read the text of a here-document and its delimiter. `tabs`: those before its lines don't count."""
         start = self._at
         while True:
             if self._at >= self._end:
@@ -329,6 +330,7 @@ class _Reader(Quoting):
         self._list(frozenset({"done"}))
 
     def _case(self) -> None:
+        """Read from after `case` to the end of `esac`."""
         self._blanks()
         self._word()
         self._lines()

@@ -68,10 +68,9 @@ def uncovered(root: Node, data: bytes) -> str | None:
     covered = 0  # where the last token ends
     quoted_until = 0
     document_until = 0
-    literal = (
-        False  # whether the delimiter of the last here-document is quoted, so that nothing in it is expanded
-    )
     document_rows: set[int] = set()
+    # Whether the delimiter of the last here-document is quoted, so that nothing in it is expanded.
+    literal = False
 
     for node in every(root):
         if node.type == "string":
