@@ -206,8 +206,7 @@ async def show_file(client: FilesClient, message: requests.ShowFile) -> answers.
     if file.type != "file":
         return shown
 
-    start = await asyncio.to_thread(_start, files.browser, file)
-    look = _look(file, start)
+    start, text, look = await asyncio.to_thread(_beginning, files.browser, file)
     if look is not None:
         shown["look"] = look
 
@@ -216,7 +215,6 @@ async def show_file(client: FilesClient, message: requests.ShowFile) -> answers.
         shown["show"], shown["media"] = medium
         return shown
 
-    text = _text(start, whole=len(start) >= file.size)
     if text is not None:
         await _add_text(shown, file, text)
     return shown
@@ -244,9 +242,10 @@ async def view_file(client: FilesClient, message: requests.ViewFile) -> answers.
     files = client.files()
     file = await files.found(message.path, message.at)
     start = b""
+    look = None
     if file.type == "file":
-        start = await asyncio.to_thread(_start, files.browser, file)
-    view = view_as(_look(file, start), file.size)
+        start, _, look = await asyncio.to_thread(_beginning, files.browser, file)
+    view = view_as(look, file.size)
 
     name = file.path.rpartition("/")[2]
     if view == "html":
@@ -311,10 +310,14 @@ def _described(file: KeptFile, changed_by: dict[str, int]) -> answers.FileRow:
     return row
 
 
-def _look(file: KeptFile, start: bytes) -> answers.Look | None:
-    """What a file can be looked at as."""
-    is_text = _text(start, whole=len(start) >= file.size) is not None
-    return look_of(file.path, "", start, is_text=is_text)
+def _beginning(browser: FileBrowser, file: KeptFile) -> tuple[bytes, str | None, answers.Look | None]:
+    """The content of a file, as far as it is read for display; as text, if it is any; and what it can be looked at as.
+
+    Blocks: megabytes are read and decoded, once.
+    """
+    start = _start(browser, file)
+    text = _text(start, whole=len(start) >= file.size)
+    return start, text, look_of(file.path, "", start, is_text=text is not None)
 
 
 def _start(browser: FileBrowser, file: KeptFile) -> bytes:

@@ -96,11 +96,11 @@ export class VariableDialog {
     if (!value.look) return [text];
     const { name, media } = value;
     try {
-      const [{ look }] = await Promise.all([import("../files/look.js"), styled("look")]);
+      const [{ look }, { contentOf }] = await Promise.all([import("../files/look.js"), import("../dialogue/pictures.js"), styled("look")]);
       const parts = await look(value.look, {
         name, media, text: value.text ?? "",
         view: () => this.ask("variable.view", { path, name }),
-        bytes: async () => (await fetch((await this.ask("download", { path, name })).href)).arrayBuffer(),
+        bytes: async () => (await contentOf((await this.ask("download", { path, name })).href)).arrayBuffer(),
         format: (piece) => this.ask("format", { agent: path, text: piece }),
       });
       return value.text === null ? parts : [...parts, el("details", {}, el("summary", {}, t("As text")), text)];

@@ -26,6 +26,13 @@ export function tagOf(media, size) {
   return size > (tag === "img" ? LARGEST_PICTURE : LARGEST_PLAYED) ? null : tag;
 }
 
+/** The content that a download's address leads to. @param {string} href */
+export async function contentOf(href) {
+  const answer = await fetch(href);
+  if (!answer.ok) throw new Error(t("It can't be fetched any more."));
+  return answer.blob();
+}
+
 export class Pictures {
   /** Object URLs by the digest of their content, with its size. @type {Map<string, {address: Promise<string>, size: number}>} */
   #kept = new Map();
@@ -98,9 +105,7 @@ export class Pictures {
   async #fetch(type, fields, media) {
     /** @type {import("../state/wire.d.ts").Download} */
     const { href } = await this.ask(type, fields);
-    const answer = await fetch(href);
-    if (!answer.ok) throw new Error(t("It can't be fetched any more."));
-    return URL.createObjectURL(new Blob([await answer.blob()], { type: media }));
+    return URL.createObjectURL(new Blob([await contentOf(href)], { type: media }));
   }
 
   #makeRoom() {

@@ -2,6 +2,7 @@
 // its download. Text is inserted as text, and a picture is shown from its bytes, with the type that they begin with.
 
 import { drawn } from "./diff.js";
+import { contentOf } from "../dialogue/pictures.js";
 import { el, setText, styled, twice } from "../base/dom.js";
 import { agentName, timeOfDay } from "../base/format.js";
 import { t } from "../base/language.js";
@@ -196,7 +197,7 @@ export class FileDialog {
     return {
       name: path, text,
       view: () => this.ask("file.view", { path, at }),
-      bytes: async () => (await fetch((await this.ask("file.download", { path, at })).href)).arrayBuffer(),
+      bytes: async () => (await contentOf((await this.ask("file.download", { path, at })).href)).arrayBuffer(),
       format: (piece) => this.store.format(this.store.selected, piece),
     };
   }
