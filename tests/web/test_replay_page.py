@@ -234,6 +234,21 @@ def test_the_exact_context_is_shown_with_what_was_reused(tmp_path: Path) -> None
     on_stage(tmp_path, test)
 
 
+def test_a_variable_that_is_a_page_is_looked_at_without_its_scripts(tmp_path: Path) -> None:
+    async def test(stage: Stage) -> None:
+        written = b"<h1>Report</h1><script>document.querySelector('h1').textContent = 'scripts run'</script>"
+        record = await stage.session.upload("report.html", "text/html", written)
+        page = await stage.browsing.page(stage.session.id)
+        await page.locator(".dialogue").get_by_role("button", name=f"${record.text('var')}").click()
+        dialog = page.get_by_role("dialog")
+        await expect(dialog.locator("iframe")).to_have_attribute("sandbox", "")
+        await expect(page.frame_locator("dialog iframe").locator("h1")).to_have_text("Report")
+        await expect(dialog.locator("details pre")).to_contain_text("scripts run")
+        stage.browsing.wrongs.forgive("Blocked script execution", "Content Security Policy", "POLICY")
+
+    on_stage(tmp_path, test)
+
+
 def test_variables_open_from_the_list_and_from_chips(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         page = await stage.browsing.page(stage.session.id)
