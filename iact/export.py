@@ -25,6 +25,7 @@ from iact.core.records.person import PersonContent
 from iact.core.records.record import Record
 from iact.core.records.session import Module
 from iact.core.stored.blobs import blob
+from iact.core.stored.journals import check_integrity
 from iact.core.stored.replay import Replay, replay
 from iact.core.views.text import IsAction, looks_like_action
 from iact.core.views.view import NodeView
@@ -52,6 +53,8 @@ _UNSEEN: Final = {
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _IMAGE_LIMIT: Final = 4 << 20
 _TITLE: Final = 120
+_NAMED: Final = 20
+"""How many lost contents the page names."""
 
 
 def page(path: Path, *, at: int | None = None) -> str:
@@ -80,7 +83,7 @@ def page(path: Path, *, at: int | None = None) -> str:
         facts=_facts(found),
         tree=_branch(nodes, ids),
         agents=joined(_section(node, ids[node.path], dialogues) for node in nodes),
-        origin=_origin(found),
+        origin=joined((_missing(found), _origin(found))),
         modules=_modules(found),
     )
 
@@ -168,6 +171,25 @@ def _origin(found: Replay) -> Markup:
         n=last.n,
         digest=last.digest,
     )
+
+
+def _missing(found: Replay) -> Markup:
+    """What the page lacks because the session is damaged, in sentences."""
+    sentences = list[Markup]()
+    lost = [one for one in check_integrity(found.path).lost if one.record <= found.at]
+    if lost:
+        places = [html('<a href="#r{n}">record {n}</a>', n=one.record) for one in lost[:_NAMED]]
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        sentences.append(
+            html("The content of a value was lost in {}{}.", trusted(", ".join(places)), more),
+        )
+    if found.torn and not _partial(found):
+        sentences.append(
+            html(
+                "The last {} bytes of the journal are an unfinished record, left out here.", f"{found.torn:,}"
+            )
+        )
+    return joined(html("<strong>{}</strong> ", sentence) for sentence in sentences)
 
 
 def _modules(found: Replay) -> Markup:
@@ -335,7 +357,9 @@ class _Dialogues:
             return NOTHING
         content = blob(self.directory, result.blob.sha256, most=_IMAGE_LIMIT)
         if content is None:
-            return NOTHING
+            return html(
+                '<p class="empty">The picture is not shown: it is too large, or its content was lost.</p>'
+            )
         data = base64.b64encode(content).decode()
         return html('<img alt="{}" src="data:{};base64,{}">', result.function, result.media, trusted(data))
 

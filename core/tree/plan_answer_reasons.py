@@ -195,6 +195,12 @@ _REASONS: Final = (
         "缺少它所需要的内容。",
     ),
     _reason(
+        r"\S+ was not run: the content of .+ was lost\.",
+        "The content of something that it needs was lost.",
+        "Der Inhalt von etwas, das es braucht, ging verloren.",
+        "它所需要的某项内容丢失了。",
+    ),
+    _reason(
         r"Not needed any more\.", "It was not needed any more.", "Es war nicht mehr nötig.", "不再需要它了。"
     ),
     _reason(r"It is \w+\.", "It has no result.", "Es hat kein Ergebnis.", "没有结果。"),

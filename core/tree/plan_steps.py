@@ -20,7 +20,7 @@ from iact.core.models.roles import FAST
 from iact.core.modules.state_names import of_step
 from iact.core.plan.commands import AskAcceptance
 from iact.core.plan.contracts import as_text
-from iact.core.plan.model import PlanNode
+from iact.core.plan.model import WINNER, PlanNode
 from iact.core.plan.protocol import Firing, StepFailure
 from iact.core.plan.refs import MissingField, resolve
 from iact.core.plan.validate import parameter_faults
@@ -130,12 +130,38 @@ def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> 
 
     provenance = {name: _of_ref(run, plan, node, name) for name in node.refs}
     bound = _bound(spec, node, arguments, provenance, run.given)
+    lost = _lost(tree, run, node, bound)
+    if lost:
+        return StepFailure("incomplete", lost)
+
     step = ""
     if _keeps(tree, spec.name):
         step = of_step(plan.path, _begun_by(tree, run, node))
     return Pending(
         index, spec.name, "", "", spec, bound, node=node.id, step=step, limit=node.timeout, race=firing.race
     )
+
+
+def _lost(tree: Tree, run: PlanRun, node: PlanNode, bound: Bound) -> str:
+    """Why a call can't be made, if the content of something that it would be given was lost; else empty.
+
+    An agent or a person reads that it was lost. A tool would take the sentence for the content, and write it somewhere.
+    """
+    told = tree.blobs.told
+    if not told:
+        return ""
+
+    winner = run.state.nodes[node.id].winner
+    for name, ref in node.refs.items():
+        step = (winner or "") if ref.step == WINNER else ref.step
+        result = run.latest.get(step)
+        if result is not None and result.value is not None and result.value.sha256 in told:
+            return f"{node.call} was not run: the content of the result of {step}, which is its {name}, was lost."
+
+    for name, value in bound.attached.items():
+        if value.sha256 in told:
+            return f"{node.call} was not run: the content of the variable that is its {name} was lost."
+    return ""
 
 
 def _keeps(tree: Tree, function: str) -> bool:

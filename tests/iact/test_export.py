@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import Page, sync_playwright
 
 from iact import export
+from iact.core.errors import JournalCorrupt
 from iact.core.journal import encode, read_journal
 from iact.core.ports import JSON
 from tests.acceptance.product import NO_MODULES, Product
@@ -380,3 +381,40 @@ def test_the_command_writes_a_file_or_standard_output(session: Path, tmp_path: P
     refused = product.run("journal", "html", session.name, "-o", str(tmp_path / "no" / "page.html"))
     assert refused.status == 2
     assert "can't be written" in refused.sentence
+
+
+# --- damage
+
+
+async def _with_a_long_result(data: Path) -> Path:
+    script = replies({"/": [f"```READ\n{'a line of many words ' * 1500}\n```", "It is read."]})
+    async with runtime(data, script, chunk=4096) as opened:
+        session = await opened.open()
+        await session.ask("Read it.")
+        return session.journal
+
+
+def test_a_page_of_a_damaged_session_says_what_it_lacks(tmp_path: Path) -> None:
+    journal = asyncio.run(_with_a_long_result(tmp_path))
+    assert "was lost" not in export.page(journal)
+    assert "unfinished record" not in export.page(journal)
+
+    (blob,) = (journal.parent / "blobs").iterdir()
+    blob.unlink()
+    journal.write_bytes(journal.read_bytes()[:-40])
+
+    n = next(one.n for one in read_journal(journal).records if one.kind == "result")
+    page = export.page(journal)
+    assert f'The content of a value was lost in <a href="#r{n}">record {n}</a>.' in page
+    assert re.search(r"The last [\d,]+ bytes of the journal are an unfinished record, left out here\.", page)
+    assert "was lost" not in export.page(journal, at=n - 1), "what the page doesn't show is not lacking"
+
+
+def test_a_session_that_cannot_be_read_has_a_sentence_and_no_page(tmp_path: Path) -> None:
+    journal = asyncio.run(_with_a_long_result(tmp_path))
+    whole = journal.read_bytes()
+    place = whole.index(b"Read it.")
+    journal.write_bytes(whole[:place] + bytes(4) + whole[place + 4 :])
+
+    with pytest.raises(JournalCorrupt, match=r"Record \d+ at byte \d+ is damaged"):
+        export.page(journal)
