@@ -139,7 +139,7 @@ class NamedFiles:
         return len(stem) >= _SHORTEST_WORD and stem.isupper() and stem.lower() in self._words
 
     def _names_irregular(self, name: str) -> bool:
-        """Whether a name with blanks or other marks stands in the texts."""
+        """Whether a name with blanks or other marks occurs in the texts."""
         if _REGULAR.fullmatch(name):
             return False
 
