@@ -99,7 +99,7 @@ _PLAIN_FUNCTIONS: Final = "Functions, with `?` at what may be left out and (body
 
 
 FOLLOW_UP: Final = "\n\n[User follow-up]: "
-"""What stands in a goal before each message that a person wrote while it was worked on."""
+"""What a goal has before each message that a person wrote while it was worked on."""
 
 
 @dataclass(frozen=True, slots=True)
