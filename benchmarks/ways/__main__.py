@@ -20,10 +20,11 @@ from benchmarks import kept
 from benchmarks.kept import Target
 from benchmarks.ways.model import TASKS, Task, answer, kind_of
 from iact.core.journal import read_journal
+from iact.core.records.ways import PLAN_MODES
 from tests.acceptance.product import Product
 from tests.endpoint import Endpoint
 
-WAYS: Final = ("dialogue", "static", "reflect", "nreflect", "orchestrator", "analyze", "profile")
+WAYS: Final = ("dialogue", *PLAN_MODES)
 
 
 @dataclass(frozen=True, slots=True)

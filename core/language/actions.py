@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from iact.core.ports import JSON
-from iact.core.records.ways import PLAN_WAYS
+from iact.core.records.ways import OPTIONS, PLAN_WAYS, when_each_pays
 
 FUNCTION: Final = r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}"
 """A pattern of the name of a module's function."""
@@ -247,8 +247,7 @@ PLAN: Final = ActionSpec(
         plan=_TEXT,
         plain={"from": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"}},
         mode={"type": "string", "enum": list(PLAN_WAYS)},
-        n={"type": "integer", "minimum": 1, "maximum": 100},
-        rounds={"type": "integer", "minimum": 1, "maximum": 100},
+        **{name: {"type": "integer", "minimum": 1, "maximum": 100} for name in OPTIONS},
         report={"type": "boolean"},
         scope=_TEXT,
         intent={"type": "number", "minimum": 0},
@@ -280,13 +279,9 @@ step: "*" in a ref is the winner. What can't be undone can't be raced.
 - retries: how often a failed step may be tried again; timeout: seconds.
 - goal: what it is for; constraints: what must hold. Both are told to all who write, judge or do a step. $name in the plan hands over a variable.
 With goal and no steps, a planner writes the steps. mode says when the results are judged, and pays when
-- static (the default): you know the steps, and results change none of them; nothing is judged.
-- reflect: each wave of results decides about the next.
-- nreflect n=4: there are many steps; every n results are judged, and nothing waits for that.
-- orchestrator: a single result may ask for more steps, or make others needless.
-- analyze rounds=3: the goal matters more than the way; it is planned anew until it is reached.
-- profile: regular work of which you know where it may break; it takes two or three model calls, however many steps there are.
-- auto: you can't tell.
+"""
+    + when_each_pays()
+    + """
 from=NAME takes the steps of a plan that the user has kept under that name; a body is then goal: and what it is for. What a \
 kept plan leaves open is given beside its name: from=NAME key=value.
 CALL NAME mode=MODE, or CALL NAME from=TEMPLATE, is the same as PLAN NAME; its message is the plan, or its goal in your own words.

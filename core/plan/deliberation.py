@@ -9,7 +9,7 @@ the answer. Only the machine that drives it knows about time.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -34,6 +34,7 @@ from iact.core.plan.planner import Planner, Thinking
 from iact.core.plan.protocol import QuestionKind, StepSuccess
 from iact.core.plan.recovery import Exhausted, RecoveryRefused
 from iact.core.plan.result import gather
+from iact.core.plan.state import NodeRecord
 from iact.core.plan.states import TERMINAL
 from iact.core.plan.verdict import STOPPED, GoalJudgement
 from iact.core.ports import JSON
@@ -45,10 +46,11 @@ MOMENT: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A thought that is about to begin. `holds`: nothing starts until it is over."""
+    """A thought that is about to begin."""
 
     think: Callable[[], Thinking]
     holds: bool = False
+    """Whether nothing starts until it is over."""
 
 
 class Deliberation:
@@ -59,12 +61,15 @@ class Deliberation:
         self._run = run
         self._planner = planner
         self._messages: list[tuple[str, str]] = []
+        """Messages of a person that nobody has thought about yet: the node of each, and its text."""
         self._numbers: dict[str, int] = {}
+        """The number of nodes of each kind of thought that were named so far."""
         self._repaired: set[str] = set()
         """Failed steps that the ladder deals with, so that no observer is asked because of them."""
         self._unobserved: list[str] = []
         """Steps of this moment that wait for an observer."""
         self._fallback: str | None = None
+        """The answer if no report can be had."""
         self._assessment = ""
         """The latest assessment of the evidence."""
         self._reported: tuple[str, frozenset[str]] | None = None
@@ -86,11 +91,15 @@ class Deliberation:
 
         `answered`: questions of that history with their answers. `unplanned`: it ended while the planner was writing.
         """
-        run, state = self._run, self._run.state
+        run = self._run
+        state = run.state
         thoughts = [record for record in state.nodes.values() if record.node.kind not in WORK]
+
+        # A journal without answers tells at least which thoughts had one.
         replans = sum(version.reason.startswith("replan") for version in state.versions)
         counted = len(answered) or sum(record.state == "executed" for record in thoughts) + replans
         run.calls = min(counted, run.limits.model_calls)
+
         for record in thoughts:
             if record.node.kind != "interjection":
                 continue
@@ -99,6 +108,7 @@ class Deliberation:
                 self._messages.append((record.node.id, record.node.task))
             elif record.state == "executed":
                 run.goal += f"\n\n{record.node.task}"
+
         if unplanned and run.asks:
             self.plan_on()
 
@@ -115,13 +125,12 @@ class Deliberation:
         ask = run.mode.after(run.state, node) if run.affordable else None
         if ask is None:
             return
-        if ask.kind != "observe":
-            self._think(ask)
-        elif not run.follows_1_3:
-            if node not in self._repaired:
-                self._think(ask)
-        else:
+
+        # Before format 1.3, each result had an observer of its own at once.
+        if ask.kind == "observe" and run.follows_1_3:
             self._gather(node)
+        elif ask.kind != "observe" or node not in self._repaired:
+            self._think(ask)
 
     def _gather(self, node: str) -> None:
         """Let a result wait for the others of its moment. A failed step has the ladder, and is only seen beside them."""
@@ -132,11 +141,12 @@ class Deliberation:
     def observe(self) -> bool:
         """Ask one observer about the results of a moment, which is over. Returns whether a thought begins."""
         run = self._run
-        ended, self._unobserved = self._unobserved, []
+        ended = self._unobserved
+        self._unobserved = []
         if run.concluded or not run.affordable or self._repaired.issuperset(ended):
             return False
 
-        in_order = [one for one in run.state.plan.nodes if one in ended]
+        in_order = [node for node in run.state.plan.nodes if node in ended]
         ask = run.mode.together(run.state, in_order)
         if ask is None:
             return False
@@ -145,28 +155,32 @@ class Deliberation:
 
     def recover(self, node: str) -> None:
         """Ask for a patch for a node that failed for good, if something needs it."""
-        run, state = self._run, self._run.state
+        run = self._run
+        state = run.state
         if run.concluded:
             return
-        races = [one for one in state.nodes[node].serves if state.any_of(one)]
-        if (
-            races
-            and len(races) == len(state.nodes[node].serves)
-            and all(state.join(r) != "lost" for r in races)
-        ):
+        if self._other_candidates_suffice(node):
             run.ladder.give_up(node)
             return
-        rung = run.ladder.attempt_patch(node)
-        if isinstance(rung, Exhausted):
+        if isinstance(run.ladder.attempt_patch(node), Exhausted):
             return
+
         # What a person is to do or to accept, no model does in their place.
-        a_persons = state.nodes[node].node.kind == "person" or node in run.unanswered
-        if a_persons or not run.mode.patches or not run.affordable:
+        is_persons = state.nodes[node].node.kind == "person" or node in run.unanswered
+        if is_persons or not run.mode.patches or not run.affordable:
             run.ladder.give_up(node)
             return
         if run.follows_1_3:
             self._repaired.add(node)
         self._start(partial(self._patch, node))
+
+    def _other_candidates_suffice(self, node: str) -> bool:
+        """Whether everything that waits for a step is a race that can still be won without it."""
+        state = self._run.state
+        followers = state.nodes[node].serves
+        return bool(followers) and all(
+            state.any_of(follower) and state.join(follower) != "lost" for follower in followers
+        )
 
     def hear(self) -> bool:
         """Think about a person's next message, now that running steps have ended. Returns whether there was one."""
@@ -180,50 +194,64 @@ class Deliberation:
         run = self._run
         if not run.asks or run.cancelled or run.dismissed or not run.state.versions:
             return False
+
         ask = run.mode.at_rest(run.state)
         if ask is not None and run.affordable and (ask.kind != "synthesize" or run.limits.report):
             self._think(ask)
             return True
-        # Without a goal, the steps as they were written are all that is known of what is wanted.
-        replans = run.mode.replans and not run.no_new_plan and (bool(run.goal) or not run.follows_1_3)
-        if replans and not run.concluded and self._broken() and run.affordable:
+
+        if self._may_replan():
             try:
                 rung = run.ladder.request_replan()
             except RecoveryRefused as refused:
                 run.warn(f"No new plan was asked for: {refused}.")
                 return False
             if not isinstance(rung, Exhausted):
-                self._start(
-                    partial(self._planner.replan, "some steps failed and what follows on them can't run")
-                )
+                reason = "some steps failed and what follows on them can't run"
+                self._start(partial(self._planner.replan, reason))
                 return True
+
         if self._report_due():
             self._think(DueThought("synthesize", final=True, reason=self._assessment))
             return True
         return False
 
+    def _may_replan(self) -> bool:
+        """Whether the ladder may ask for a new plan, because a failure keeps something from being reached."""
+        run = self._run
+        if not run.mode.replans or run.no_new_plan or run.concluded:
+            return False
+
+        # Without a goal, the steps as they were written are all that is known of what is wanted.
+        knows_what_for = bool(run.goal) or not run.follows_1_3
+        return knows_what_for and self._broken() and run.affordable
+
     def judge_whole(self) -> bool:
         """Have the result held against what the plan's own contract asks of it in words. Returns whether that begins."""
-        run, contract = self._run, self._run.contract
+        run = self._run
+        contract = run.contract
         if contract.judgement is None or not (run.follows_1_3 and run.asks and run.affordable):
             return False
         if run.cancelled or run.dismissed:
             return False
 
         result = run.result()
-        judged = run.whole_judged is not None and run.whole_judged[0] == as_text(result)
-        broken = contracts.violation(contract, StepSuccess(result)) is not None
-        if judged or broken or is_empty(result):
+        is_judged = run.whole_judged is not None and run.whole_judged[0] == as_text(result)
+        is_broken = contracts.violation(contract, StepSuccess(result)) is not None
+        if is_judged or is_broken or is_empty(result):
             return False
+
         self._start(partial(self._judge_whole, contract.judgement, result))
         return True
 
     def _judge_whole(self, condition: str, result: JSON) -> Thinking:
         run = self._run
-        text = yield from asked(run, "judge", questions.judge_whole(run.situation(), condition, result))
+        parts = questions.judge_whole(run.situation(), condition, result)
+        text = yield from asked(run, "judge", parts)
+
         # Without an answer it stays unchecked, and is not asked again about the same result.
         holds = answers.judged(text) if text is not None else None
-        run.whole_judged = as_text(result), holds
+        run.whole_judged = (as_text(result), holds)
 
     def _report_due(self) -> bool:
         """Whether a report is due: the plan has ended, and there is no answer for its current results."""
@@ -238,10 +266,12 @@ class Deliberation:
         """Whether what the last step gave is the answer: an agent wrote it for this goal, and nothing is missing beside it."""
         run = self._run
         ends = gather(run.state, run.superseded)
-        writers = [one for one in ends.outputs if run.state.nodes[one].node.kind == "agent"]
-        return len(ends.outputs) == len(writers) == 1 and not self._gaps()
+        writers = [node for node in ends.outputs if run.state.nodes[node].node.kind == "agent"]
+        is_from_one_agent = len(ends.outputs) == len(writers) == 1
+        return is_from_one_agent and not self._gaps()
 
     def _subject(self) -> tuple[str, frozenset[str]]:
+        """What a report is about."""
         return self._run.goal, frozenset(self._run.outputs())
 
     def interject(self, text: str, *, at_once: bool) -> None:
@@ -249,6 +279,7 @@ class Deliberation:
         node = self._thought("interjection", "a person's message", task=text, start=False)
         self._run.hold()
         self._run.gate_all()
+
         if at_once:
             self._start(partial(self._interjection, node, text, at_once=True))
         elif self._run.attempts and self._run.asks and self._run.follows_1_3:
@@ -258,8 +289,9 @@ class Deliberation:
 
     def _broken(self) -> bool:
         """Whether a failure keeps something from being reached."""
-        state, superseded = self._run.state, self._run.superseded
-        return any(one not in superseded and not state.superfluous(one) for one in state.work_in("failed"))
+        state = self._run.state
+        superseded = self._run.superseded
+        return any(node not in superseded and not state.superfluous(node) for node in state.work_in("failed"))
 
     def _think(self, ask: DueThought) -> None:
         think = {
@@ -291,6 +323,7 @@ class Deliberation:
         return node
 
     def _fresh_id(self, kind: str) -> str:
+        """An id for the next node of a kind of thought, which no step has."""
         while True:
             self._numbers[kind] = self._numbers.get(kind, 0) + 1
             name = f"{kind}-{self._numbers[kind]}"
@@ -298,6 +331,7 @@ class Deliberation:
                 return name
 
     def _answered(self, node: str, text: str | None, answer: JSON) -> None:
+        """Record the answer of a node that represents a thought. `text`: as the model wrote it; None: there is none."""
         if text is not None:
             self._run.thought(node, answer)
         elif self._run.state.nodes[node].state == "running":
@@ -309,11 +343,14 @@ class Deliberation:
         run = self._run
         node = self._thought("reflection", ask.reason or "what was found so far")
         text = yield from asked(run, "reflect", questions.reflect(run.situation()), node)
-        said = answers.verdict(text or "", final=ask.final)
-        verdict = run.mode.decided(ask, said)
-        self._judge(judgement_in(said, verdict, final=ask.final))
+
+        # A mode may overrule its judge, whose own words count for whether the goal is reached.
+        judged = answers.verdict(text or "", final=ask.final)
+        verdict = run.mode.decided(ask, judged)
+        self._judge(judgement_in(judged, verdict, final=ask.final))
         self._assessment = verdict.reason
-        self._answered(node, text, _told(verdict))
+        self._answered(node, text, _verdict_to_json(verdict))
+
         if verdict.way_out is not None and not run.concluded:
             run.leave(verdict.way_out)
             return
@@ -325,49 +362,60 @@ class Deliberation:
         run = self._run
         if verdict.decision != "continue" or run.concluded:
             return
-        for one in run.state.work_in(*NOT_STARTED):
-            if one not in verdict.not_needed or run.state.nodes[one].state not in NOT_STARTED:
+
+        for node in run.state.work_in(*NOT_STARTED):
+            record = run.state.nodes[node]
+            if node not in verdict.not_needed or record.state not in NOT_STARTED:
                 continue
-            wanted = one in run.by_person or asked_for(run.state.nodes[one].node, run.words())
-            if wanted:
-                run.warn(f"The step {one!r} was found needless, and stays, since the person asked for it.")
+
+            is_wanted = node in run.by_person or asked_for(record.node, run.words())
+            if is_wanted:
+                run.warn(f"The step {node!r} was found needless, and stays, since the person asked for it.")
                 continue
-            why = verdict.not_needed[one] or verdict.reason
-            run.unneeded.add(one)
-            run.emit(
-                one, "cancelled", detail=f"Not needed any more: {why}" if why else "Not needed any more."
-            )
+
+            why = verdict.not_needed[node] or verdict.reason
+            detail = f"Not needed any more: {why}" if why else "Not needed any more."
+            run.unneeded.add(node)
+            run.emit(node, "cancelled", detail=detail)
 
     def _interjection(self, node: str, message: str, *, at_once: bool = False) -> Thinking:
-        run, state = self._run, self._run.state
-        if state.nodes[node].state in TERMINAL:  # a person withdrew it
+        """Think about a person's message, and do what follows from it. `at_once`: what runs may be ended for it."""
+        run = self._run
+        if run.state.nodes[node].state in TERMINAL:  # a person withdrew it
             run.let_go()
             return
+
         run.emit(node, "dispatched")
         try:
             text = yield from asked(run, "interject", questions.reflect(run.situation(), message), node)
             verdict = answers.verdict(text or "", final=False)
             if verdict.decision == "continue" and run.mode.on_interjection == "replan" and not run.concluded:
                 verdict = ReflectionAnswer("replan", message)
-            self._answered(node, text, _told(verdict))
+            self._answered(node, text, _verdict_to_json(verdict))
+
             if verdict.way_out is not None and not run.concluded:
                 run.leave(verdict.way_out)
-                return
-            if verdict.decision == "conclude":
+            elif verdict.decision == "conclude":
                 self._end_for_person(verdict, at_once=at_once)
-                return
-            if verdict.decision == "replan":
-                # Only a person's message reopens a concluded plan.
-                run.concluded = run.dismissed = False
-                run.way_out = None
-                run.judgement = None
-                run.mode.interjected()
-                run.no_new_plan = False
-            run.goal += f"{questions.FOLLOW_UP}{message}"
-            self._leave_out(verdict)
-            yield from self._follow(verdict, charge=False)
+            else:
+                yield from self._go_on_after(message, verdict)
         finally:
-            self._run.let_go()
+            run.let_go()
+
+    def _go_on_after(self, message: str, verdict: ReflectionAnswer) -> Thinking:
+        """Let the plan go on after a person's message, with other steps if the verdict on it asks for them."""
+        run = self._run
+        if verdict.decision == "replan":
+            # Only a person's message reopens a concluded plan.
+            run.concluded = run.dismissed = False
+            run.way_out = None
+            run.judgement = None
+            run.mode.interjected()
+            run.no_new_plan = False
+
+        run.goal += f"{questions.FOLLOW_UP}{message}"
+        self._leave_out(verdict)
+        yield from self._follow(verdict, charge=False)
 
     def _weigh(self, node: str, message: str) -> Thinking:
         """Ask what a person's message asks of the work while it goes on: what runs is stopped if that is what it says.
@@ -398,17 +446,19 @@ class Deliberation:
         If it leaves work undone, the plan counts as stopped, unless the verdict says that the goal is reached.
         """
         run = self._run
-        undone = run.state.work_in(*NOT_STARTED, "failed_retryable", *(UNDER_WAY if at_once else ()))
+        ended_with_it = UNDER_WAY if at_once else ()
+        undone = run.state.work_in(*NOT_STARTED, "failed_retryable", *ended_with_it)
         stops = bool(undone) if verdict.reached is None else not verdict.reached
         if stops:
             run.stopped_by_person = verdict.reason or STOPPED
         else:
             run.judgement = GoalJudgement("reached", verdict.reason, "person")
+
         run.dismissed = True
         run.conclude(verdict.reason, verdict.answer)
         if at_once:
-            for one in run.state.work_in(*UNDER_WAY):
-                run.emit(one, "cancelled", detail="A message of the user ended the plan.")
+            for node in run.state.work_in(*UNDER_WAY):
+                run.emit(node, "cancelled", detail="A message of the user ended the plan.")
 
     def _follow(self, verdict: ReflectionAnswer, *, charge: bool) -> Thinking:
         """Carry out a verdict. A conclusion stands, whatever later verdicts say."""
@@ -418,6 +468,7 @@ class Deliberation:
         if verdict.decision == "conclude":
             run.conclude(verdict.reason, verdict.answer)
             return
+
         try:
             rung = run.ladder.request_replan(charge=charge)
         except RecoveryRefused as refused:
@@ -426,41 +477,52 @@ class Deliberation:
         if isinstance(rung, Exhausted):
             run.warn(f"No new plan was asked for: {rung.why}.")
             return
+
         reason = verdict.reason or "the evidence does not suffice"
         yield from self._planner.replan(reason, wanted=not charge)
 
     def _observe(self, ask: DueThought) -> Thinking:
-        run, state = self._run, self._run.state
+        run = self._run
+        state = run.state
         subjects = ask.subject
         results = "the result" if len(subjects) == 1 else "the results"
         about = f"{results} of {', '.join(subjects)}"
         node = self._thought("observer", about, spawned_by=subjects[0])
-        waiting = [r.node.id for r in questions.work(state) if r.state in NOT_STARTED]
+        waiting = {record.node.id for record in questions.work(state) if record.state in NOT_STARTED}
+
         text = yield from asked(run, "observe", questions.observe(run.situation(), subjects), node)
-        seen_as = answers.observation(text or "")
-        self._answered(node, text, {"action": seen_as.action, "reason": seen_as.reason})
+        observation = answers.observation(text or "")
+        self._answered(node, text, {"action": observation.action, "reason": observation.reason})
         if run.concluded:
             return
-        if seen_as.way_out is not None:
-            run.leave(seen_as.way_out)
+        if observation.way_out is not None:
+            run.leave(observation.way_out)
             return
-        if seen_as.action == "inject":
-            self._inject(subjects, about, seen_as.steps)
-        elif seen_as.action == "cancel":
-            for one in sorted({*seen_as.cancel} & {*waiting}):
-                if state.nodes[one].state in NOT_STARTED:
-                    run.unneeded.add(one)
-                    run.emit(one, "cancelled", detail=seen_as.reason or f"Cancelled after {about}.")
-        elif seen_as.action == "reflect":
-            more = run.mode.wants_reflection(state, subjects[0])
-            if more is not None:
-                self._think(more)
+
+        match observation.action:
+            case "inject":
+                self._inject(subjects, about, observation.steps)
+            case "cancel":
+                # What was added while the observer thought is not what it could have meant.
+                self._cancel(waiting.intersection(observation.cancel), observation.reason, about)
+            case "reflect":
+                reflection = run.mode.wants_reflection(state, subjects[0])
+                if reflection is not None:
+                    self._think(reflection)
+
+    def _cancel(self, nodes: Collection[str], reason: str, about: str) -> None:
+        """Cancel steps that an observer finds needless, as far as they have not started. `about`: what it looked at."""
+        run = self._run
+        for node in sorted(nodes):
+            if run.state.nodes[node].state in NOT_STARTED:
+                run.unneeded.add(node)
+                run.emit(node, "cancelled", detail=reason or f"Cancelled after {about}.")
 
     def _inject(self, subjects: Sequence[str], about: str, steps: Sequence[PlanNode]) -> None:
         """Add an observer's follow-up steps. Faults in them only cause a warning."""
         run = self._run
         failed = run.state.work_in("failed")
-        repairs = [one.id for one in steps if one.spawned_by in failed]
+        repairs = [step.id for step in steps if step.spawned_by in failed]
         if repairs and run.follows_1_3:
             run.warn(
                 f"Steps that were to follow on {about} were not added: "
@@ -476,22 +538,26 @@ class Deliberation:
             return
 
         # Only what has a result can be followed up: a failed step gets others in its place, from the ladder.
-        with_result = [one for one in subjects if run.state.nodes[one].state == "executed"] or subjects
-        added = [_following(one, with_result) for one in checked.nodes.values()]
+        with_result = [node for node in subjects if run.state.nodes[node].state == "executed"] or subjects
+        added = [_following(step, with_result) for step in checked.nodes.values()]
         run.add(f"inject: after {about}", added)
 
     def _analyze(self, ask: DueThought) -> Thinking:
         run = self._run
         node = self._thought("reflection", "was the goal reached?")
+
         text = yield from asked(run, "analyze", questions.analyze(run.situation()), node)
         analysis = answers.analysis(text or "")
         verdict = run.mode.analyzed(analysis)
         self._fallback = analysis.final_answer or self._fallback
         self._answered(node, text, {"achieved": analysis.achieved, "confidence": analysis.confidence})
+
         if run.concluded:
             return
+
         run.confidence = analysis.confidence
         self._judge(judgement_of(analysis))
+
         if verdict.decision == "continue":
             self._assessment = f"The goal was not reached. {analysis.reasoning}"
             self._fallback = pasted(run.outputs())
@@ -506,8 +572,9 @@ class Deliberation:
         run = self._run
         self._reported = self._subject()
         node = self._thought("aggregator", "the answer")
-        question = questions.synthesize(run.situation(), ask.reason, self._gaps())
-        text = yield from asked(run, "synthesize", question, node)
+        parts = questions.synthesize(run.situation(), ask.reason, self._gaps())
+        text = yield from asked(run, "synthesize", parts, node)
+
         self._answered(node, text, text)
         if text is not None and not is_empty(text):
             run.answer = text
@@ -518,44 +585,46 @@ class Deliberation:
         """Steps without a result, each with the reason, except steps that were replaced."""
         run = self._run
         return [
-            f"{record.node.id} ({questions.step(record.node)}): "
-            + (
-                "left out, as not needed any more"
-                if record.cause == "concluded"
-                else record.error or record.state
-            )
+            f"{record.node.id} ({questions.step(record.node)}): {_why_without(record)}"
             for record in questions.work(run.state)
             if record.state in ("failed", "skipped", "cancelled") and record.node.id not in run.superseded
         ]
 
     def _own(self, ask: DueThought) -> Thinking:
-        run, state = self._run, self._run.state
+        """Ask what the mode asks itself, and do what it makes of the answer."""
+        run = self._run
+        state = run.state
         question = run.mode.question(ask, run.situation())
         node = self._thought("aggregator" if question.kind == "reason" else "reflection", ask.reason)
         text = yield dataclasses.replace(question, node=node)
         self._answered(node, text, text)
+
         try:
             nodes, answer = run.mode.answered(state, ask, text, run.catalogue)
         except PlanError as error:
             run.warn(f"The repaired plan could not be used: {error}")
             return
+
         self._judge(run.mode.judgement)
         if answer is not None:
             run.answer = answer
         if nodes and not run.concluded:
-            drop = state.work_in(*NOT_STARTED, "failed_retryable")
-            nodes = run.take_places(nodes, [*state.work_in("failed", "skipped"), *drop])
-            run.adopt(state.plan.revise(ask.reason, add=nodes, drop=drop))
+            dropped = state.work_in(*NOT_STARTED, "failed_retryable")
+            gone = [*state.work_in("failed", "skipped"), *dropped]
+            placed = run.take_places(nodes, gone)
+            run.adopt(state.plan.revise(ask.reason, add=placed, drop=dropped))
 
     # --- patching -----------------------------------------------------------------------------------------
 
     def _patch(self, failed: str) -> Thinking:
-        run, state = self._run, self._run.state
-        record = state.nodes[failed]
+        """Ask for steps in the place of a failed one, and put them there."""
+        run = self._run
+        record = run.state.nodes[failed]
         node = self._thought("micro_planner", f"a replacement for {failed}", spawned_by=failed)
         text = yield from asked(run, "patch", questions.patch(run.situation(), record), node)
+
         patch = answers.patch(text or "")
-        self._answered(node, text, _patched(patch))
+        self._answered(node, text, _patch_to_json(patch))
         if run.concluded:
             return
         if patch.way_out is not None:
@@ -563,14 +632,15 @@ class Deliberation:
             return
         if not (patch.steps or patch.skip):
             return
+
         contract = record.node.contract if run.follows_1_3 else NO_ERROR
         try:
-            new = inheriting(self._checked(patch.steps), contract)
-            version = graft(state, failed, spawned(new, failed))
+            steps = inheriting(self._checked(patch.steps), contract)
+            version = graft(run.state, failed, spawned(steps, failed))
         except PlanError as error:
             run.warn(f"The replacement for {failed!r} could not be used: {error}")
             return
-        run.note_replaced(failed, [one.id for one in new], inherits=bool(new))
+        run.note_replaced(failed, [step.id for step in steps], inherits=bool(steps))
         run.adopt(version)
 
     def _checked(self, steps: Sequence[PlanNode]) -> Sequence[PlanNode]:
@@ -582,44 +652,56 @@ class Deliberation:
         run = self._run
         if not steps:
             return ()
+
         known = set(run.state.in_state(*DONE_OR_RUNNING))
         return tuple(run.admission.check_renamed(steps, known).nodes.values())
 
 
+def _why_without(record: NodeRecord) -> str:
+    """Why a step has no result, for the author of a report."""
+    if record.cause == "concluded":
+        return "left out, as not needed any more"
+    return record.error or record.state
+
+
 def _following(node: PlanNode, subjects: Sequence[str]) -> PlanNode:
     """A step as the follow-up of the result that it builds on, or else of the first."""
-    followed = next((one for one in subjects if one in node.dependencies), subjects[0])
+    followed = next((subject for subject in subjects if subject in node.dependencies), subjects[0])
     return dataclasses.replace(node, spawned_by=followed)
 
 
-def _told(verdict: ReflectionAnswer) -> JSON:
+def _verdict_to_json(verdict: ReflectionAnswer) -> JSON:
     """A verdict as the result of the node that represents the reflection."""
-    found: dict[str, JSON] = {"decision": verdict.decision, "reason": verdict.reason}
+    data: dict[str, JSON] = {"decision": verdict.decision, "reason": verdict.reason}
     if verdict.not_needed:
-        found["not_needed"] = dict(verdict.not_needed)
+        data["not_needed"] = dict(verdict.not_needed)
     if verdict.way_out is not None:
-        found["instead"] = verdict.way_out.kind
-        found["say"] = verdict.way_out.text
-    return found
+        data["instead"] = verdict.way_out.kind
+        data["say"] = verdict.way_out.text
+    return data
 
 
-def judgement_in(said: ReflectionAnswer, followed: ReflectionAnswer, *, final: bool) -> GoalJudgement | None:
+def judgement_in(
+    judged: ReflectionAnswer, followed: ReflectionAnswer, *, final: bool
+) -> GoalJudgement | None:
     """What a reflection says about whether the goal is reached; None if nothing, because the plan goes on.
 
-    `said`: its answer. `followed`: what the mode makes of it. `final`: nothing is left to run.
+    `judged`: its answer. `followed`: what the mode makes of it. `final`: nothing is left to run.
     """
-    if said.reason == answers.UNREADABLE:
+    if judged.reason == answers.UNREADABLE:
         return GoalJudgement("unreadable") if final else None
-    if said.decision == "replan":
-        return GoalJudgement("wanted_more", said.reason)
-    if said.decision == "continue" and followed.decision == "conclude":
+    if judged.decision == "replan":
+        return GoalJudgement("wanted_more", judged.reason)
+
+    if judged.decision == "continue" and followed.decision == "conclude":
         return GoalJudgement("wanted_more", followed.reason)
-    if said.decision == "continue":
-        return GoalJudgement("not_said", said.reason) if final else None
-    if said.goes_on_with_nothing and said.reached is None:
-        return GoalJudgement("not_said", said.reason)
-    reached = said.reached is not False
-    return GoalJudgement("reached" if reached else "not_reached", said.reason)
+    if judged.decision == "continue":
+        return GoalJudgement("not_said", judged.reason) if final else None
+
+    if judged.goes_on_with_nothing and judged.reached is None:
+        return GoalJudgement("not_said", judged.reason)
+    is_reached = judged.reached is not False
+    return GoalJudgement("reached" if is_reached else "not_reached", judged.reason)
 
 
 def judgement_of(analysis: Analysis) -> GoalJudgement:
@@ -629,19 +711,19 @@ def judgement_of(analysis: Analysis) -> GoalJudgement:
     return GoalJudgement("reached" if analysis.achieved else "not_reached", analysis.reasoning)
 
 
-def _patched(patch: answers.PatchAnswer) -> JSON:
+def _patch_to_json(patch: answers.PatchAnswer) -> JSON:
     """The result of a patch: what was done about the failure, and its diagnosis, if there is one."""
-    found: dict[str, JSON] = {
-        "steps": [one.id for one in patch.steps], "skip": patch.skip, "reason": patch.reason
-    }  # fmt: skip
+    data: dict[str, JSON] = {
+        "steps": [step.id for step in patch.steps],
+        "skip": patch.skip,
+        "reason": patch.reason,
+    }
     if patch.diagnosis is not None:
-        found["diagnosis"] = dataclasses.asdict(patch.diagnosis)
-    return found
+        data["diagnosis"] = dataclasses.asdict(patch.diagnosis)
+    return data
 
 
 def pasted(outputs: dict[str, JSON]) -> str:
     """All results one after another: the fallback if no model could put them into words."""
-    return (
-        "\n\n---\n\n".join(f"{one}: {as_text(output)}" for one, output in outputs.items())
-        or "(goal not achieved)"
-    )
+    parts = [f"{node}: {as_text(output)}" for node, output in outputs.items()]
+    return "\n\n---\n\n".join(parts) or "(goal not achieved)"

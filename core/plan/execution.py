@@ -41,9 +41,8 @@ from iact.core.plan.verdict import GoalJudgement, JudgementKind
 from iact.core.ports import JSON
 
 Timer = Literal["retry", "throttled", "overdue", "moment", "late"]
-"""What a timer waits for: a retry's backoff, an endpoint's rate, an attempt's time limit, the end of the moment whose results
-have one observer, or the plan's time limit.
-"""
+"""What a timer waits for: a retry's backoff, an endpoint's rate, an attempt's time limit, the end of the moment whose
+results have one observer, or the plan's time limit."""
 
 NEVER: Final = float("inf")
 
@@ -60,22 +59,22 @@ _LEFT_WITH: Final[Mapping[WayOutKind, JudgementKind]] = {
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt in progress. `names`: resources that it holds exclusively; `shared`: resources that it holds together
-    with other attempts of a race, each in a copy of the workspace. `race`: the node for which it races. `judging`: the
-    thought that judges its output.
-
-    `kept`: its result in its copy, which is not taken over yet. `ending`: it is being stopped, because its time was
-    over or because its result is no longer needed.
-    """
+    """One attempt in progress."""
 
     node: PlanNode
     arguments: Mapping[str, JSON]
     names: tuple[str, ...]
+    """Resources that it holds exclusively."""
     shared: tuple[str, ...] = ()
+    """Resources that it holds together with other attempts of a race, each in a copy of the workspace."""
     race: str = ""
+    """The node for which it races; empty if it does not."""
     ending: Literal["", "timeout", "stopped"] = ""
+    """Why it is being stopped: its time was over, or its result is no longer needed."""
     judging: int = 0
+    """The thought that judges its output; 0 if none does."""
     kept: StepSuccess | None = None
+    """Its result in its copy, which is not taken over yet."""
     shown: StepSuccess | None = None
     """Its result, while a person is asked whether they accept it."""
     questions: int = 0
@@ -99,9 +98,11 @@ class Execution:
         window: Callable[[str], int] = lambda role: UNLIMITED,
     ) -> None:
         """`asks`: whether there is a model to ask. `briefing`: what models are told besides the goal.
-        `by_person`, `follows_1_3`: see `PlanMachine`. `window`: the tokens that the model of a role can read, as far as that is known now.
+        `by_person`, `follows_1_3`: see `PlanMachine`. `window`: the tokens that the model of a role can read, as far as
+        that is known now.
         """
-        self.follows_1_3 = mode.follows_1_3 = follows_1_3
+        self.follows_1_3 = follows_1_3
+        mode.follows_1_3 = follows_1_3
         self.limits = limits
         self.briefing = briefing
         self.window = window
@@ -110,19 +111,24 @@ class Execution:
         self.mode = mode
         self.catalogue = catalogue
         self.asks = asks
+
         self.state = PlanState(plan.id, plan.goal)
         self.contract = plan.contract
         self.whole_judged: tuple[str, bool | None] | None = None
         """The result that a model was asked about for the contract of the whole plan, and whether that holds; None if it
         gave no answer."""
+
         replans = limits.replans if mode.max_replans is None else mode.max_replans
         self.ladder = RecoveryLadder(
             self.state, LadderBudget(limits.patches, replans), backoff=limits.backoff
         )
         self.admission = Admission(self.state, mode, limits, catalogue)
+
         self.trail: list[PlanEvent] = []
         self.warnings: list[str] = []
         self.flags: list[str] = []
+
+        # How it may end.
         self.answer: str | None = None
         self.judgement: GoalJudgement | None = None
         """What was said last about whether the goal is reached."""
@@ -133,11 +139,15 @@ class Execution:
         self.confidence: float | None = None
         """The confidence of the latest judgement of whether the goal was reached."""
         self.bound = ""
+
+        # What was spent.
         self.tokens = 0
         self.calls = 0
         """Model calls so far."""
         self.calls_for_person = 0
         """Those of them about a person's messages, which a mode's own bound does not count."""
+
+        # What became of its steps.
         self.superseded: set[str] = set()
         """Steps that count no more: others run in their places, or they were left out."""
         self.wanted_otherwise: set[str] = set()
@@ -158,6 +168,8 @@ class Execution:
         """Calls that changed something, or may have, by step."""
         self.no_new_plan = False
         """Whether the planner could not say what else to do: it is not asked the same again."""
+
+        # What may start, and what is under way.
         self.holds = 0
         """The number of open thoughts that keep everything from starting until their verdict."""
         self.concluded = False
@@ -200,9 +212,11 @@ class Execution:
 
     def adopt(self, version: PlanVersion) -> None:
         """Switch to a version; what it drops is cancelled first."""
-        for one in version.drop:
-            if self.state.nodes[one].state not in TERMINAL:
-                self.emit(one, "dropped", detail=f"Dropped by version {version.version}: {version.reason}")
+        for node in version.drop:
+            if self.state.nodes[node].state not in TERMINAL:
+                reason = f"Dropped by version {version.version}: {version.reason}"
+                self.emit(node, "dropped", detail=reason)
+
         self.state.adopt(version)
         self.trail.append(version)
         self.out.append(version)
@@ -212,29 +226,35 @@ class Execution:
         """Make nodes ready at once if they need nothing, or nothing more."""
         for node in sorted(nodes, key=lambda node: node.id):
             record = self.state.nodes[node.id]
-            if record.missing == 0 and record.state == "pending" and self.state.join(node.id) == "holds":
+            needs_nothing = record.missing == 0 and record.state == "pending"
+            if needs_nothing and self.state.join(node.id) == "holds":
                 self.emit(node.id, "joined")
 
     def _follow(self, change: NodeChange) -> None:
         """Report a change that was applied, and act on it: in the queue, the attempts and other nodes."""
         self.trail.append(change)
         self.out.append(change)
-        node, source, target = change.node, change.source, change.target
-        if source == "ready" or source == "failed_retryable":
+
+        node = change.node
+        if change.source == "ready" or change.source == "failed_retryable":
             self.queue.remove(node)
             self.sleeping.discard(node)
+
+        target = change.target
         if target == "ready":
             self.became_ready(node)
         elif target == "executed" or target == "pending":
-            for one, cause in self.state.consequences(change):
-                self.emit(one, cause)
+            for follower, cause in self.state.consequences(change):
+                self.emit(follower, cause)
         elif target in TERMINAL and change.cause not in ("broke", "exhausted") and node in self.attempts:
+            # It ended for another reason than its attempt, which is still in progress.
             self.stopped.append(node)
 
     def became_ready(self, node: str) -> None:
         """Queue a node whose join holds, or let it wait for a verdict."""
         if self.state.nodes[node].node.kind not in WORK:
             return
+
         if self.concluded:
             self.emit(node, "concluded", detail="The plan has concluded.")
         elif self.holds or not self.mode.admits(self.state, node):
@@ -244,21 +264,22 @@ class Execution:
 
     def release(self) -> None:
         """Let blocked nodes check whether they may start now."""
-        for one in self.state.in_state("blocked"):
-            self.emit(one, "released")
+        for node in self.state.in_state("blocked"):
+            self.emit(node, "released")
 
     def gate_all(self) -> None:
         """Block everything that has not started."""
-        for one in self.state.work_in("pending", "ready"):
-            self.emit(one, "gated")
+        for node in self.state.work_in("pending", "ready"):
+            self.emit(node, "gated")
 
     def admit(self) -> None:
         """Admit the plan as a whole, after validation: nodes that can have an effect may start."""
         self.whole = True
-        waiting, self.unadmitted = self.unadmitted, []
-        for one in waiting:
-            if self.state.nodes[one].state == "ready":
-                self.queue.add(one)
+        waiting = self.unadmitted
+        self.unadmitted = []
+        for node in waiting:
+            if self.state.nodes[node].state == "ready":
+                self.queue.add(node)
 
     def hold(self) -> None:
         """Begin a thought that keeps everything from starting until its verdict."""
@@ -276,9 +297,10 @@ class Execution:
         self.replaced[node] = tuple(heirs)
         if inherits:
             self.heirs.add(node)
-        for known in (self.given, self.by_person):
-            if node in known:
-                known.update(heirs)
+
+        for written in (self.given, self.by_person):
+            if node in written:
+                written.update(heirs)
 
     def note_tried_again(self, names: Mapping[str, str]) -> None:
         """Note that a person has steps run again, under the new ids that `names` gives for theirs.
@@ -286,15 +308,15 @@ class Execution:
         Such a step counts no more, no matter what a model did about it; the new one owes what it owed.
         """
         self.superseded.update(names)
-        for one, name in names.items():
-            self.replaced.pop(one, None)
-            self.heirs.discard(one)
-            for known in (self.given, self.by_person):
-                if one in known:
-                    known.add(name)
+        for former, new in names.items():
+            self.replaced.pop(former, None)
+            self.heirs.discard(former)
+            for written in (self.given, self.by_person):
+                if former in written:
+                    written.add(new)
 
-        for one, heirs in self.replaced.items():
-            self.replaced[one] = tuple(names.get(heir, heir) for heir in heirs)
+        for node, heirs in self.replaced.items():
+            self.replaced[node] = tuple(names.get(heir, heir) for heir in heirs)
 
     def take_places(
         self, nodes: Sequence[PlanNode], gone: Sequence[str], *, wanted: bool = False
@@ -305,13 +327,14 @@ class Execution:
         Other steps that the caller wrote have all the new ones in their places, unless a person `wanted` others.
         """
         if not self.follows_1_3:
-            self.superseded.update(one for one in gone if self.state.nodes[one].state in TERMINAL)
+            self.superseded.update(node for node in gone if self.state.nodes[node].state in TERMINAL)
             return tuple(nodes)
 
+        # Each slot has one heir, the first that names it.
         heirs: dict[str, str] = {}
         placed: list[PlanNode] = []
         for node in nodes:
-            slot = next((one for one in gone if one in (node.spawned_by, former_id(node.id))), "")
+            slot = next((slot for slot in gone if slot in (node.spawned_by, former_id(node.id))), "")
             if slot and slot not in heirs:
                 heirs[slot] = node.id
                 contract = self.state.nodes[slot].node.contract
@@ -319,28 +342,35 @@ class Execution:
             else:
                 placed.append(replace(node, spawned_by=""))
 
-        for one in gone:
-            if wanted and one not in self.given and self.state.nodes[one].state not in TERMINAL:
-                self.wanted_otherwise.add(one)
-            if one in heirs:
-                self.note_replaced(one, [heirs[one]], inherits=True)
+        new_ids = [node.id for node in nodes]
+        for slot in gone:
+            had_ended = self.state.nodes[slot].state in TERMINAL
+            if wanted and slot not in self.given and not had_ended:
+                self.wanted_otherwise.add(slot)
+
+            if slot in heirs:
+                self.note_replaced(slot, [heirs[slot]], inherits=True)
             elif wanted:
-                self.superseded.add(one)
-            elif one in self.given or self.state.nodes[one].state in TERMINAL:
-                self.note_replaced(one, [node.id for node in nodes], inherits=False)
+                self.superseded.add(slot)
+            elif slot in self.given or had_ended:
+                self.note_replaced(slot, new_ids, inherits=False)
         return tuple(placed)
 
     def conclude(self, reason: str, answer: str | None) -> None:
         """Start nothing more. Running nodes finish."""
         self.concluded = True
-        self.answer = answer if answer is not None else self.answer
-        for one in self.state.work_in(*NOT_STARTED, "failed_retryable"):
-            if self.state.nodes[one].state not in TERMINAL:
-                self.emit(one, "concluded", detail=reason)
+        if answer is not None:
+            self.answer = answer
+
+        # The end of one step may end others, so each is looked at again.
+        for node in self.state.work_in(*NOT_STARTED, "failed_retryable"):
+            if self.state.nodes[node].state not in TERMINAL:
+                self.emit(node, "concluded", detail=reason)
+
         # A person's work does not go on by itself: nothing is lost if they are not asked any more.
-        for one in self.state.work_in("waiting_human"):
-            if self.state.nodes[one].node.kind == "person":
-                self.emit(one, "concluded", detail=reason)
+        for node in self.state.work_in("waiting_human"):
+            if self.state.nodes[node].node.kind == "person":
+                self.emit(node, "concluded", detail=reason)
 
     def leave(self, way: WayOut) -> None:
         """End the plan with what a model says instead of naming steps."""
@@ -378,20 +408,23 @@ class Execution:
         taken = [node.id for node in nodes if node.id in self.state.nodes]
         if taken:
             raise PlanError(f"the plan has a step {taken[0]!r} already; choose another id")
+
         if not self.state.versions:
             self.adopt(PlanVersion(1, None, reason, tuple(nodes)))
             return
-        more = PlanExtension(self.state.versions[-1].version, reason, tuple(nodes))
-        self.state.extend(more)
-        self.trail.append(more)
-        self.out.append(more)
+        extension = PlanExtension(self.state.versions[-1].version, reason, tuple(nodes))
+        self.state.extend(extension)
+        self.trail.append(extension)
+        self.out.append(extension)
         self._begin(nodes)
 
     # --- what is known ----------------------------------------------------------------------------------
 
     def info(self, node: PlanNode) -> FunctionInfo | None:
         """The declared facts about the function that a tool node calls."""
-        return self.catalogue.find(node.call) if self.catalogue is not None and node.kind == "tool" else None
+        if self.catalogue is None or node.kind != "tool":
+            return None
+        return self.catalogue.find(node.call)
 
     def info_of(self, node: PlanNode, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
         """The facts about the specific call that a node makes."""
@@ -402,9 +435,9 @@ class Execution:
     def impact_of(self, node: PlanNode, arguments: Mapping[str, JSON]) -> float:
         """The impact that an attempt can have. An agent or a person counts as writing, unless the plan declares
         otherwise."""
-        info = self.info_of(node, arguments)
-        claimed = 1 if node.kind != "tool" and node.impact is None else 0
-        return max(claimed, effective_impact(node, info, self.catalogue))
+        declares_none = node.kind != "tool" and node.impact is None
+        least = 1 if declares_none else 0
+        return max(least, effective_impact(node, self.info_of(node, arguments), self.catalogue))
 
     def infos(self) -> Sequence[FunctionInfo]:
         """The functions that steps may call."""
@@ -413,8 +446,9 @@ class Execution:
     @property
     def affordable(self) -> bool:
         """Whether one more model call is possible, within the plan's bounds and its mode's."""
-        within = self.mode.max_calls is None or self.calls - self.calls_for_person < self.mode.max_calls
-        return within and self._affordable
+        if not self._affordable:
+            return False
+        return self.mode.max_calls is None or self.calls - self.calls_for_person < self.mode.max_calls
 
     def can_ask(self, kind: QuestionKind) -> bool:
         """Whether a question can be asked now. A person's message is read whatever the mode counts."""
@@ -430,6 +464,7 @@ class Execution:
 
     @property
     def _affordable(self) -> bool:
+        """Whether one more model call is possible, within the plan's bounds."""
         return self.asks and self.calls < self.limits.model_calls and not self.bound
 
     def situation(self) -> PlanSituation:
@@ -446,8 +481,10 @@ class Execution:
 
     def words(self) -> list[str]:
         """What the person wrote that the plan is for, and since it runs."""
-        later = [one.node.task for one in self.state.nodes.values() if one.node.kind == "interjection"]
-        return [*self.briefing.words, *later]
+        interjections = [
+            record.node.task for record in self.state.nodes.values() if record.node.kind == "interjection"
+        ]
+        return [*self.briefing.words, *interjections]
 
     def role_of(self, kind: QuestionKind) -> str:
         """The role of the model that answers a question. Only decided here."""
@@ -457,10 +494,12 @@ class Execution:
         """Complete a question: the role that answers it, the shape of its answer, and its text for that role's window."""
         role = self.role_of(question.kind)
         text = question.text or build(question.parts, self.window(role))
-        return replace(question, role=role, shape=question.shape or SHAPES.get(question.kind), text=text)
+        shape = question.shape or SHAPES.get(question.kind)
+        return replace(question, role=role, shape=shape, text=text)
 
     def made_smaller(self, question: PlanQuestion) -> PlanQuestion:
         """The same question in half of the room, or in what its endpoint has told of its window since."""
+        # An endpoint that refused may have told of a window that is smaller than half.
         window = min(self.window(question.role), window_for(estimate(question.text) // 2))
         return replace(question, text=build(question.parts, window), smaller=True)
 
@@ -477,14 +516,16 @@ class Execution:
         """The outputs of finished work, by id, in the order of the plan."""
         nodes = self.state.nodes
         return {
-            one: nodes[one].output
-            for one, node in self.state.plan.nodes.items()
-            if node.kind in WORK and nodes[one].state == "executed"
+            node.id: nodes[node.id].output
+            for node in self.state.plan.nodes.values()
+            if node.kind in WORK and nodes[node.id].state == "executed"
         }
 
     def result(self) -> JSON:
         """The plan's result as it stands: the answer that a model gave, or what the last steps returned."""
-        return self.answer if self.answer is not None else gather(self.state, self.superseded).result
+        if self.answer is not None:
+            return self.answer
+        return gather(self.state, self.superseded).result
 
     # --- times ----------------------------------------------------------------------------------------------
 

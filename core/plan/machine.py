@@ -63,18 +63,22 @@ _QUESTIONS: Final = 3
 """How often the agent of one step may ask something; what it asks after that is its result."""
 _NOT_ACCEPTED: Final = "The user did not accept the result."
 _NOBODY_ACCEPTED: Final = "Nobody was there to accept the result."
-_SAID: Final = 1000
+_QUOTED: Final = 1000
 """The most characters quoted of an output that broke its contract, for the model that repairs the step."""
 
 
 @dataclass(slots=True)
 class _Thought:
-    """A thought in progress. `judges`: the node whose output it judges; empty if it is about the plan."""
+    """A thought in progress."""
 
     thinking: Thinking
+    """Yields questions, and is sent the answers."""
     holds: bool = False
+    """Whether nothing starts until it is over."""
     judges: str = ""
+    """The node whose output it judges; empty if it is about the plan."""
     question: PlanQuestion | None = None
+    """The question that it waits for; None before its first."""
 
 
 class PlanMachine:
@@ -128,33 +132,42 @@ class PlanMachine:
         self.paused = False
         self.awaited = first
         """Whether a person must review the plan before any of it begins."""
+        self._history = tuple(history)
+        self._answers = tuple(answers)
+        self._taken_up = frozenset(taken_up)
+        self._unplanned = not plan.nodes and not any(kind in _PLANNING for kind, _ in answers)
+        """Whether the history ended while the planner was writing the first steps."""
+
         self._planner = Planner(self.run, growing=growing)
         self._deliberation = Deliberation(self.run, self._planner)
         self._dispatch = Dispatch(self.run)
         self._thoughts: dict[int, _Thought] = {}
+        """The thoughts in progress, by number."""
         self._counted = 0
+        """The number of thoughts so far."""
         self._arrived: dict[str, list[str]] = {}
         """The attempts that finished in their copies, by race, in order. The first of each is being taken over."""
         self._waiting: list[int] = []
         """Thoughts whose question is held back while the plan is paused."""
         self._stood = 0.0
+        """Seconds during which the plan's own clock stood still."""
         self._held: set[str] = set()
         """Attempts that wait for a person without a time limit."""
         self._still_since: float | None = None
         """Since when the plan's own clock stands still; None if it runs."""
-        self._history = tuple(history)
-        self._answers = tuple(answers)
-        self._unplanned = not plan.nodes and not any(kind in _PLANNING for kind, _ in answers)
-        self._taken_up = frozenset(taken_up)
-        self._first = self._checked(plan) if plan.nodes and not history else None
+
+        starts_with_steps = bool(plan.nodes) and not history
+        self._first = self._checked(plan) if starts_with_steps else None
+        """The version that the run begins with, if its steps are written and it has no history."""
         if self._first is not None:
             self._planner.given = self._first.add
 
     def take(self) -> list[Command]:
         """Return what must be done now, in order. Each command is returned once."""
-        out, self.run.out = self.run.out, []
-        out.extend(self.run.mode.take_told())
-        return out
+        commands = self.run.out
+        self.run.out = []
+        commands.extend(self.run.mode.take_told())
+        return commands
 
     @property
     def due(self) -> float | None:
@@ -166,19 +179,22 @@ class PlanMachine:
     @property
     def began(self) -> float:
         """The time at which the run begins: where the events of its history end."""
-        return max((one.at for one in self._history if isinstance(one, NodeChange)), default=0.0)
+        return max((event.at for event in self._history if isinstance(event, NodeChange)), default=0.0)
 
     def begin(self, at: float) -> None:
         """Begin, or continue after the history."""
-        self.run.at = at
-        if self.run.limits.wall_clock is not None:
-            self.run.timer(at + self.run.limits.wall_clock, "late")
+        run = self.run
+        run.at = at
+        if run.limits.wall_clock is not None:
+            run.timer(at + run.limits.wall_clock, "late")
         if self.awaited:
-            self.run.hold()
+            run.hold()
+
+        opens_itself = run.asks and run.mode.opens
         if self._history:
             self._go_on()
-        elif self._first is not None and not (self.run.asks and self.run.mode.opens):
-            self.run.adopt(self._first)
+        elif self._first is not None and not opens_itself:
+            run.adopt(self._first)
         else:
             self._deliberation.begin()
         self._turn()
@@ -191,7 +207,39 @@ class PlanMachine:
 
     def _go_on(self) -> None:
         """Fold the history, and bring every node to where it can continue."""
-        run, state = self.run, self.run.state
+        run = self.run
+        state = run.state
+        self._fold_history()
+        run.mode.restore(self._answers, run.catalogue)
+        self._deliberation.go_on(self._answers, unplanned=self._unplanned)
+
+        # What lost a race is neither started nor recovered, so it comes first.
+        for node in state.in_state(*NOT_STARTED, "running", "waiting_human", "failed_retryable"):
+            if state.superfluous(node):
+                run.emit(node, "lost_race")
+
+        for node in list(state.entries()):
+            run.emit(node, "joined")
+        for node in state.in_state("ready"):
+            run.became_ready(node)
+
+        for node in state.in_state("running", "waiting_human"):
+            if node in self._taken_up:
+                self._dispatch.take_up(node)
+            else:
+                run.emit(node, "interrupted", detail="The program stopped while it ran.")
+
+        # Listed before the recoveries: a node that fails in one of them is patched there.
+        unpatched = [node for node in state.work_in("failed") if state.nodes[node].rung == "retried"]
+        for node in state.in_state("failed_retryable"):
+            self._recovered(node)
+        for node in unpatched:
+            self._deliberation.recover(node)
+
+    def _fold_history(self) -> None:
+        """Apply the events of the history, and note which steps count no more since others replaced them."""
+        run = self.run
+        state = run.state
         for event in self._history:
             run.trail.append(event)
             if isinstance(event, PlanExtension):
@@ -202,54 +250,44 @@ class PlanMachine:
                     run.superseded.update(state.in_state("failed"))
             else:
                 state.apply(event)
-        replaced = {r.node.spawned_by for r in state.nodes.values() if r.node.kind in WORK}
-        run.superseded |= {one for one in replaced if one and state.nodes[one].state == "failed"}
-        run.mode.restore(self._answers, run.catalogue)
-        self._deliberation.go_on(self._answers, unplanned=self._unplanned)
-        for one in state.in_state(*NOT_STARTED, "running", "waiting_human", "failed_retryable"):
-            if state.superfluous(one):
-                run.emit(one, "lost_race")
-        for one in list(state.entries()):
-            run.emit(one, "joined")
-        for one in state.in_state("ready"):
-            run.became_ready(one)
-        for one in state.in_state("running", "waiting_human"):
-            if one in self._taken_up:
-                self._dispatch.take_up(one)
-            else:
-                run.emit(one, "interrupted", detail="The program stopped while it ran.")
-        unpatched = [one for one in state.work_in("failed") if state.nodes[one].rung == "retried"]
-        for one in state.in_state("failed_retryable"):
-            self._recovered(one)
-        for one in unpatched:
-            self._deliberation.recover(one)
+
+        replaced = {record.node.spawned_by for record in state.nodes.values() if record.node.kind in WORK}
+        run.superseded |= {node for node in replaced if node and state.nodes[node].state == "failed"}
 
     def _recovered(self, node: str) -> None:
         """Recover a node of an earlier run that is not known to have finished."""
-        run, record = self.run, self.run.state.nodes[node]
-        failure = StepFailure("interrupted", record.error)
-        is_work = record.node.kind in WORK  # thoughts are repeated
-        exhausted = not is_work or isinstance(
-            run.try_again(record.node, failure, record.node.params), Exhausted
-        )
-        if exhausted or run.state.join(node) != "holds":
-            run.emit(node, "exhausted", detail=record.error)
-            if is_work:
-                self._ended_work(node)
-        else:
+        run = self.run
+        record = run.state.nodes[node]
+        is_work = record.node.kind in WORK
+
+        # Thoughts are not tried again at this node: they are repeated at one of their own.
+        may_retry = False
+        if is_work:
+            failure = StepFailure("interrupted", record.error)
+            rung = run.try_again(record.node, failure, record.node.params)
+            may_retry = not isinstance(rung, Exhausted)
+
+        if may_retry and run.state.join(node) == "holds":
             run.emit(node, "retried")
+            return
+        run.emit(node, "exhausted", detail=record.error)
+        if is_work:
+            self._ended_work(node)
 
     # --- what happens: attempts ---------------------------------------------------------------------------
 
     def attempt_ended(self, node: str, outcome: Outcome | None, at: float) -> None:
         """End an attempt. None: it was stopped before it had an outcome."""
-        self.run.at = at
-        attempt = self.run.attempts[node]
-        if attempt.node.kind == "person" and self.run.state.nodes[node].state == "waiting_human":
-            self.run.emit(node, "approved" if isinstance(outcome, StepSuccess) else "denied")
-        found = self._overtime(attempt) if outcome is None else self._kept(attempt, outcome)
-        if found is not None:
-            self._settle_attempt(attempt, found)
+        run = self.run
+        run.at = at
+        attempt = run.attempts[node]
+        if attempt.node.kind == "person" and run.state.nodes[node].state == "waiting_human":
+            run.emit(node, "approved" if isinstance(outcome, StepSuccess) else "denied")
+
+        if outcome is None:
+            self._settle_attempt(attempt, self._overtime(attempt))
+        else:
+            self._check_outcome(attempt, outcome)
         self._turn()
 
     def waits_for_person(self, node: str, at: float, *, held: bool = False) -> None:
@@ -257,13 +295,18 @@ class PlanMachine:
 
         `held`: no person is available, so there is no time limit; the plan's own clock stands still meanwhile.
         """
-        self.run.at = at
-        if node in self.run.attempts and self.run.state.nodes[node].state == "running":
-            self.run.emit(node, "needs_human")
-            self._dispatch.limit(node, NEVER if held else self.run.limits.human_timeout)
-            if held:
-                self._held.add(node)
-                self._keep_time()
+        run = self.run
+        run.at = at
+        if node not in run.attempts or run.state.nodes[node].state != "running":
+            return
+
+        run.emit(node, "needs_human")
+        if not held:
+            self._dispatch.limit(node, run.limits.human_timeout)
+            return
+        self._dispatch.limit(node, NEVER)
+        self._held.add(node)
+        self._keep_time()
 
     def stand_still(self, node: str, at: float, *, waiting: bool) -> None:
         """Let the time of an agent's attempt stand still while a call below it waits for a person, or let it go on."""
@@ -271,6 +314,7 @@ class PlanMachine:
         run.at = at
         if node not in run.attempts:
             return
+
         if waiting:
             self._dispatch.stand(node)
         elif not self.paused and node not in run.queue.held:
@@ -278,27 +322,32 @@ class PlanMachine:
 
     def person_decided(self, node: str, decision: Decision, at: float) -> None:
         """Continue an attempt that a person has decided about, or end it because the person's time is over."""
-        self.run.at = at
+        run = self.run
+        run.at = at
         self._held.discard(node)
         self._keep_time()
-        if node not in self.run.attempts or self.run.state.nodes[node].state != "waiting_human":
+        if node not in run.attempts or run.state.nodes[node].state != "waiting_human":
             return
+
         if decision == "expired":
             self._expired(node)
             self._turn()
         else:
-            self.run.emit(node, decision)
-            self._dispatch.limit(node, self._dispatch.time_limit(self.run.state.nodes[node].node))
+            run.emit(node, decision)
+            self._dispatch.limit(node, self._dispatch.time_limit(run.state.nodes[node].node))
 
     def step_asks(self, node: str, question: str, at: float) -> None:
         """Note that the agent of a step asks something before it can go on. Its time stands still meanwhile."""
         run = self.run
         run.at = at
+
         attempt = run.attempts[node]
         attempt.questions += 1
+
         if run.state.nodes[node].state == "running":
             run.emit(node, "needs_human")
             self._dispatch.limit(node, run.limits.human_timeout)
+
         if run.affordable and run.mode.max_calls is None:
             self._think(_Thought(self._answer_step(node, question)))
         else:
@@ -313,16 +362,17 @@ class PlanMachine:
     def _answer_step(self, node: str, question: str) -> Thinking:
         """Answer an agent from what is known, or have the person asked."""
         run = self.run
-        asking = questions.answer(run.situation(), run.state.nodes[node].node, question)
-        text = yield from asked(run, "answer", asking)
+        parts = questions.answer(run.situation(), run.state.nodes[node].node, question)
+        text = yield from asked(run, "answer", parts)
         if run.state.nodes[node].state != "waiting_human" or node not in run.attempts:
             return
-        known = answers.helper_answer(text or "")
-        if known.is_result:
+
+        reply = answers.helper_answer(text or "")
+        if reply.is_result:
             run.emit(node, "approved")
             run.out.append(TakeReply(node))
-        elif known.text:
-            self._tell(node, known.text)
+        elif reply.text:
+            self._tell(node, reply.text)
         else:
             run.out.append(AskPerson(node, question))
 
@@ -333,13 +383,13 @@ class PlanMachine:
         attempt = run.attempts.get(node)
         if attempt is None or run.state.nodes[node].state != "waiting_human":
             return
+
         if answer is not None:
             self._tell(node, answer)
         else:
             run.emit(node, "denied")
-            self._settle_attempt(
-                attempt, StepFailure("incomplete", "It asked something that nobody answered.")
-            )
+            failure = StepFailure("incomplete", "It asked something that nobody answered.")
+            self._settle_attempt(attempt, failure)
         self._turn()
 
     def _tell(self, node: str, answer: str) -> None:
@@ -361,23 +411,30 @@ class PlanMachine:
         limit = self._dispatch.time_limit(attempt.node)
         return StepFailure("timeout", f"It took longer than {limit:g} seconds and was stopped.")
 
-    def _kept(self, attempt: Attempt, outcome: Outcome) -> Outcome | None:
-        """Check the outcome against the node's contract; None while a model judges it."""
+    def _check_outcome(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Settle an outcome, if the node's contract can be checked now. Otherwise a model or a person is asked."""
         if isinstance(outcome, StepFailure):
-            return outcome
+            self._settle_attempt(attempt, outcome)
+            return
+
         contract = attempt.node.contract
         broken = contracts.violation(contract, outcome)
         if broken is not None:
-            return StepFailure("contract", f"{broken}{_said(outcome)}", outcome.exit_status, outcome.tokens)
-        if contract.judgement is None and not contract.by:
-            return outcome
-        if attempt.ending:
-            return self._overtime(attempt)
-        if contract.by:
+            message = f"{broken}{_output_of(outcome)}"
+            failure = StepFailure("contract", message, outcome.exit_status, outcome.tokens)
+            self._settle_attempt(attempt, failure)
+            return
+
+        needs_judge = contract.judgement is not None or bool(contract.by)
+        if not needs_judge:
+            self._settle_attempt(attempt, outcome)
+        elif attempt.ending:
+            # It is being stopped: nobody needs to hear what is thought of its output.
+            self._settle_attempt(attempt, self._overtime(attempt))
+        elif contract.by:
             self._ask_acceptance(attempt, outcome)
-            return None
-        self._think(_Thought(self._judge(attempt, outcome), judges=attempt.node.id))
-        return None
+        else:
+            self._think(_Thought(self._judge(attempt, outcome), judges=attempt.node.id))
 
     def _ask_acceptance(self, attempt: Attempt, outcome: StepSuccess) -> None:
         """Ask the person whether they accept an output. They have all the time that they want."""
@@ -397,38 +454,46 @@ class PlanMachine:
         attempt = run.attempts.get(node)
         if attempt is None or attempt.shown is None:
             return
-        outcome, attempt.shown = attempt.shown, None
+
+        outcome = attempt.shown
+        attempt.shown = None
         if attempt.ending or run.state.nodes[node].state != "waiting_human":
             self._settle_attempt(attempt, self._overtime(attempt))
         elif decision == "approved":
             run.emit(node, "approved")
             self._settle_attempt(attempt, outcome)
         else:
-            run.emit(node, "denied")
-            why = _NOT_ACCEPTED if decision == "denied" else _NOBODY_ACCEPTED
-            if decision == "expired":
-                run.unanswered.add(node)
-            fault = f"{why} They say: {words}" if words else why
-            self._settle_attempt(
-                attempt, StepFailure("contract", f"{fault}{_said(outcome)}", tokens=outcome.tokens)
-            )
+            self._not_accepted(attempt, outcome, decision, words)
         self._turn()
+
+    def _not_accepted(self, attempt: Attempt, outcome: StepSuccess, decision: Decision, words: str) -> None:
+        """End an attempt whose output the person did not accept, or could not be asked about."""
+        run = self.run
+        run.emit(attempt.node.id, "denied")
+
+        fault = _NOT_ACCEPTED if decision == "denied" else _NOBODY_ACCEPTED
+        if decision == "expired":
+            run.unanswered.add(attempt.node.id)
+        if words:
+            fault = f"{fault} They say: {words}"
+        failure = StepFailure("contract", f"{fault}{_output_of(outcome)}", tokens=outcome.tokens)
+        self._settle_attempt(attempt, failure)
 
     def _judge(self, attempt: Attempt, outcome: StepSuccess) -> Thinking:
         """Ask a model whether the output satisfies the node's contract; no answer means no."""
         node = attempt.node
         judgement = node.contract.judgement or ""
-        text = yield PlanQuestion(
-            "judge", node=node.id, parts=questions.judge(node, judgement, outcome.output)
-        )
+        parts = questions.judge(node, judgement, outcome.output)
+        text = yield PlanQuestion("judge", node=node.id, parts=parts)
         attempt.judging = 0
-        kept = text is not None and answers.judged(text)
+
+        if text is not None and answers.judged(text):
+            self._settle_attempt(attempt, outcome)
+            return
         why = f"{contracts.JUDGED_NOT_TO_HOLD}: {judgement}"
         if text is None:
             why = f"Nobody could judge whether the result holds: {judgement}"
-        self._settle_attempt(
-            attempt, outcome if kept else StepFailure("contract", why, tokens=outcome.tokens)
-        )
+        self._settle_attempt(attempt, StepFailure("contract", why, tokens=outcome.tokens))
 
     def uncopied(self, node: str, at: float) -> None:
         """Note that a racing attempt can't have a copy: it works in the workspace itself, in turn with the others."""
@@ -441,10 +506,14 @@ class PlanMachine:
         run = self.run
         run.at = at
         attempt = run.attempts[node]
-        kept, arrived = attempt.kept, self._arrived[attempt.race]
-        assert kept is not None
-        self._settle_attempt(attempt, failure or kept, final=True)
-        self._stop_stopped()  # attempts that lost the race by this are not taken over
+        success = attempt.kept
+        arrived = self._arrived[attempt.race]
+        assert success is not None
+
+        self._settle_attempt(attempt, failure or success, final=True)
+        # Attempts that lost the race by this are stopped first, so that none of them is taken over.
+        self._stop_stopped()
+
         arrived.remove(node)
         if arrived:
             run.out.append(TakeOverCopy(arrived[0]))
@@ -457,6 +526,7 @@ class PlanMachine:
         attempt.kept = success
         arrived = self._arrived.setdefault(attempt.race, [])
         arrived.append(attempt.node.id)
+
         if len(arrived) == 1:
             self.run.out.append(TakeOverCopy(attempt.node.id))
 
@@ -465,16 +535,14 @@ class PlanMachine:
 
         `final`: what it wrote in a copy has been dealt with.
         """
-        run, node = self.run, attempt.node
+        run = self.run
+        node = attempt.node
         if isinstance(outcome, StepSuccess) and attempt.race and not attempt.ending and not final:
             self._arrive(attempt, outcome)
             return
-        if isinstance(outcome, StepFailure) and not attempt.ending and not run.concluded:
-            again = run.mode.recover(run.state, node.id, outcome, dict(attempt.arguments))
-            if again is not None:
-                attempt.arguments, attempt.kept = again, None
-                self._dispatch.fire(attempt)
-                return
+        if isinstance(outcome, StepFailure) and self._recover_by_rule(attempt, outcome):
+            return
+
         self._dispatch.over(node.id)
         if attempt.ending == "stopped":
             return
@@ -486,14 +554,30 @@ class PlanMachine:
         if outcome.tokens:
             self.spend(outcome.tokens)
 
+    def _recover_by_rule(self, attempt: Attempt, failure: StepFailure) -> bool:
+        """Try again at once with other arguments, if a rule of the mode names some. Returns whether one did."""
+        run = self.run
+        if attempt.ending or run.concluded:
+            return False
+
+        arguments = run.mode.recover(run.state, attempt.node.id, failure, dict(attempt.arguments))
+        if arguments is None:
+            return False
+        attempt.arguments = arguments
+        attempt.kept = None
+        self._dispatch.fire(attempt)
+        return True
+
     def _failed(self, attempt: Attempt, failure: StepFailure) -> None:
-        run, node = self.run, attempt.node
+        run = self.run
+        node = attempt.node
         rung = run.try_again(node, failure, attempt.arguments, copied=bool(attempt.race))
         if isinstance(rung, Exhausted) or run.concluded:
             why = f" ({rung.why})" if isinstance(rung, Exhausted) and failure.transient else ""
             run.emit(node.id, "broke", detail=f"{failure.message}{why}")
             self._ended_work(node.id)
             return
+
         run.emit(node.id, "transient", detail=failure.message)
         if run.state.superfluous(node.id):
             run.emit(node.id, "lost_race")
@@ -502,11 +586,14 @@ class PlanMachine:
         run.timer(run.at + rung.delay, "retry", node.id)
 
     def _ended_work(self, node: str) -> None:
+        """Think about a step that has ended: about a patch, if it failed, and about what the mode asks for."""
         failed = self.run.state.nodes[node].state == "failed"
-        if failed and self.run.follows_1_3:
+        recovers_first = self.run.follows_1_3
+
+        if failed and recovers_first:
             self._deliberation.recover(node)
         self._deliberation.ended(node)
-        if failed and not self.run.follows_1_3:
+        if failed and not recovers_first:
             self._deliberation.recover(node)
 
     def _stop_attempt(self, node: str) -> None:
@@ -514,22 +601,31 @@ class PlanMachine:
         attempt = self.run.attempts.get(node)
         if attempt is None or attempt.ending == "stopped":
             return
-        stopping = bool(attempt.ending)
-        attempt.ending = "stopped"
-        self._end_attempt(attempt, told=stopping)
 
-    def _end_attempt(self, attempt: Attempt, *, told: bool = False) -> None:
-        """Have an attempt stopped. If only its output is being judged, it is over at once."""
+        was_stopping = bool(attempt.ending)
+        attempt.ending = "stopped"
+        self._end_attempt(attempt, is_told=was_stopping)
+
+    def _end_attempt(self, attempt: Attempt, *, is_told: bool = False) -> None:
+        """Have an attempt stopped. If only its output is being judged, it is over at once.
+
+        `is_told`: whoever carries it out was told already.
+        """
         if attempt.judging:
             self._drop(attempt.judging)
             attempt.judging = 0
             self._settle_attempt(attempt, self._overtime(attempt))
-        elif attempt.kept is not None:
+            return
+
+        if attempt.kept is not None:
             arrived = self._arrived[attempt.race]
-            if arrived[0] != attempt.node.id:  # an attempt that is being taken over finishes
+            is_being_taken_over = arrived[0] == attempt.node.id
+            if not is_being_taken_over:
                 arrived.remove(attempt.node.id)
                 self._settle_attempt(attempt, self._overtime(attempt), final=True)
-        elif not told:
+            return
+
+        if not is_told:
             self.run.out.append(StopFiring(attempt.node.id))
 
     # --- what happens: answers --------------------------------------------------------------------------------
@@ -537,14 +633,16 @@ class PlanMachine:
     def piece(self, thought: int, text: str, at: float) -> None:
         """Pass in the next piece of an answer to a question that was asked with `pieces`."""
         self.run.at = at
-        if thought in self._thoughts and self._planner.reading:
-            try:
-                self._planner.write(text)
-            except PlanError as error:
-                self.run.out.append(StopAsking(thought))
-                self.answered(thought, None, f"(PlanError: {error})", at)
-                return
-            self._turn()
+        if thought not in self._thoughts or not self._planner.reading:
+            return
+
+        try:
+            self._planner.write(text)
+        except PlanError as error:
+            self.run.out.append(StopAsking(thought))
+            self.answered(thought, None, f"(PlanError: {error})", at)
+            return
+        self._turn()
 
     def cut_off(self, thought: int, at: float) -> None:
         """Ask again for an answer that broke off.
@@ -564,17 +662,14 @@ class PlanMachine:
         self.run.at = at
         if thought not in self._thoughts:
             return
+
         question = self._thoughts[thought].question
-        if (
-            text is None
-            and too_long
-            and question is not None
-            and not question.smaller
-            and self.run.affordable
-        ):
+        may_be_smaller = text is None and too_long and self.run.affordable
+        if may_be_smaller and question is not None and not question.smaller:
             self._ask_smaller(thought, question)
             self._turn()
             return
+
         if text is None:
             self.run.warn(f"{NO_REPLY} {why}")
         self._advance(thought, text)
@@ -585,6 +680,7 @@ class PlanMachine:
         smaller = self.run.made_smaller(question)
         self._thoughts[number].question = smaller
         self.run.calls += 1
+
         if self.paused or self._thoughts[number].judges in self.run.queue.held:
             self._waiting.append(number)
         else:
@@ -595,23 +691,29 @@ class PlanMachine:
         self._counted += 1
         number = self._counted
         self._thoughts[number] = thought
+
         if thought.judges:
             self.run.attempts[thought.judges].judging = number
         self._advance(number, None)
 
     def _advance(self, number: int, text: str | None) -> None:
         """Continue a thought to its next question, or its end."""
-        run, thought = self.run, self._thoughts[number]
+        run = self.run
+        thought = self._thoughts[number]
         while True:
             try:
                 question = thought.thinking.send(text)
             except StopIteration:
                 self._end_thought(number)
                 return
+
             question = run.addressed(question)
-            thought.question, text = question, None
+            thought.question = question
             if run.can_ask(question.kind):
                 break
+            # What can't be asked is answered by nobody, and the thought falls back to its default.
+            text = None
+
         run.count(question.kind)
         if self.paused or thought.judges in run.queue.held:
             self._waiting.append(number)
@@ -634,16 +736,18 @@ class PlanMachine:
             self._waiting.remove(number)
         else:
             self.run.out.append(StopAsking(number))
+
         thought.thinking.close()
         self._end_thought(number)
 
     def _begin_thoughts(self) -> None:
         """Begin the thoughts that are due."""
-        due, self._deliberation.due = self._deliberation.due, []
-        for one in due:
+        thoughts = self._deliberation.due
+        self._deliberation.due = []
+        for thought in thoughts:
             if not self.run.cancelled:
-                self._think(_Thought(one.think(), one.holds))
-            elif one.holds:
+                self._think(_Thought(thought.think(), thought.holds))
+            elif thought.holds:
                 self.run.let_go()
 
     @property
@@ -657,8 +761,8 @@ class PlanMachine:
         """Start and ask nothing until `resume`. Running attempts continue; the plan's own clock stands still."""
         self.run.at = at
         self.paused = True
-        for one in self.run.attempts:
-            self._dispatch.stand(one)
+        for node in self.run.attempts:
+            self._dispatch.stand(node)
         self._keep_time()
 
     def resume(self, at: float) -> None:
@@ -669,16 +773,18 @@ class PlanMachine:
 
     def _unpause(self) -> None:
         self.paused = False
-        for one in self.run.attempts.keys() - self.run.queue.held:
-            self._dispatch.go_on(one)
+        for node in self.run.attempts.keys() - self.run.queue.held:
+            self._dispatch.go_on(node)
         self._put_waiting()
 
     def _put_waiting(self) -> None:
         """Ask the questions that were held back, except those about the output of a held step."""
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         for number in waiting:
             thought = self._thoughts[number]
             assert thought.question is not None
+
             if self.paused or thought.judges in self.run.queue.held:
                 self._waiting.append(number)
             else:
@@ -691,6 +797,7 @@ class PlanMachine:
         """
         self.run.at = at
         self.run.queue.hold(node)
+
         if node in self.run.attempts:
             self._dispatch.stand(node)
         self._turn()
@@ -699,6 +806,7 @@ class PlanMachine:
         """Resume a step."""
         self.run.at = at
         self.run.queue.let_go(node)
+
         if node in self.run.attempts and not self.paused:
             self._dispatch.go_on(node)
         self._put_waiting()
@@ -719,18 +827,20 @@ class PlanMachine:
         running = run.attempts.keys() - held
         if running or run.queue or run.sleeping or self._busy:
             return False
+
         return bool(run.queue.aside or run.attempts or self.awaited)
 
     def _waiting_without_limit(self) -> set[str]:
         """The steps that wait for a person whose time has no limit."""
         state = self.run.state
-        persons = {one for one, attempt in self.run.attempts.items() if attempt.node.kind == "person"}
-        return {one for one in self._held | persons if state.nodes[one].state == "waiting_human"}
+        persons = {node for node, attempt in self.run.attempts.items() if attempt.node.kind == "person"}
+        return {node for node in self._held | persons if state.nodes[node].state == "waiting_human"}
 
     def _keep_time(self) -> None:
         """Stop the plan's own clock while the plan stands still."""
         if self.still:
-            self._still_since = self.run.at if self._still_since is None else self._still_since
+            if self._still_since is None:
+                self._still_since = self.run.at
         elif self._still_since is not None:
             self._stood += self.run.at - self._still_since
             self._still_since = None
@@ -746,15 +856,19 @@ class PlanMachine:
         run.concluded = run.cancelled = True
         if not run.bound:
             run.stopped_by_person = reason or STOPPED
+
         self.paused = self.awaited = False
         spared = () if abort else ("running", "waiting_human")
         if abort:
             self._planner.growing = False
-        for one, record in list(run.state.nodes.items()):
-            if record.state not in TERMINAL and record.state not in spared and one in run.state.plan.nodes:
-                run.emit(one, "cancelled", detail=reason)
+
+        for node, record in list(run.state.nodes.items()):
+            is_open = record.state not in TERMINAL and record.state not in spared
+            if is_open and node in run.state.plan.nodes:
+                run.emit(node, "cancelled", detail=reason)
         if abort:
-            for number in [one for one, thought in self._thoughts.items() if not thought.judges]:
+            # Thoughts about outputs end with their attempts.
+            for number in [number for number, thought in self._thoughts.items() if not thought.judges]:
                 self._drop(number)
         self._unpause()
 
@@ -804,6 +918,7 @@ class PlanMachine:
             raise PlanError("The plan runs; pause it before you change its steps.")
         if self._busy:
             raise PlanError("The plan is being written or thought about; wait until that is done.")
+
         return revision.edited(self.run.state, plan, self.run.admission, exact=not self.run.follows_1_3)
 
     def edit(self, plan: PlanGraph, at: float) -> None:
@@ -812,13 +927,17 @@ class PlanMachine:
         Raises:
             PlanError: as `edited`.
         """
-        run, version = self.run, self.edited(plan)
+        run = self.run
+        version = self.edited(plan)
         run.at = at
         run.goal = plan.goal or run.goal
         run.superseded.update(version.drop)
+
         written = {node.id for node in (*version.add, *version.rewire)}
         run.given |= written
         run.by_person |= written
+
+        # Everything is blocked meanwhile, so that nothing starts before the version stands.
         run.hold()
         run.gate_all()
         run.adopt(version)
@@ -841,13 +960,18 @@ class PlanMachine:
         Raises:
             PlanError: as `again`.
         """
-        run, (version, names) = self.run, self.again(node)
-        self._stood += at - run.at if self.over else 0.0
+        run = self.run
+        version, names = self.again(node)
+        if self.over:
+            self._stood += at - run.at
         run.at = at
+
+        # What ended the plan, or was thought of it as a whole, does not hold any more.
         self.over = run.concluded = run.dismissed = False
         run.way_out = None
         run.answer = run.judgement = None
         run.stopped_by_person = ""
+
         run.mode.interjected()
         run.note_tried_again(names)
         run.adopt(version)
@@ -888,9 +1012,10 @@ class PlanMachine:
         self.run.at = at
         if self._still_since is None:
             self._stood += at - since
-        for one in self.run.attempts.values():
-            if not one.ending and self.run.state.nodes[one.node.id].state == "running":
-                self._dispatch.limit(one.node.id, self._dispatch.time_limit(one.node))
+
+        for node, attempt in self.run.attempts.items():
+            if not attempt.ending and self.run.state.nodes[node].state == "running":
+                self._dispatch.limit(node, self._dispatch.time_limit(attempt.node))
 
     def wake(self, at: float) -> None:
         """Set the time to `at` and do what is due."""
@@ -906,8 +1031,8 @@ class PlanMachine:
             case "throttled":
                 self._dispatch.woken(node)
             case "overdue":
-                for one in self._dispatch.overdue():
-                    self._time_over(one)
+                for overdue in self._dispatch.overdue():
+                    self._time_over(overdue)
             case "moment":
                 self._deliberation.observe()
             case "late":
@@ -918,6 +1043,7 @@ class PlanMachine:
         run.sleeping.discard(node)
         if run.state.nodes[node].state != "failed_retryable":
             return
+
         if run.state.join(node) == "holds":
             run.emit(node, "retried")
         else:
@@ -935,7 +1061,8 @@ class PlanMachine:
     def _late(self) -> None:
         """End the plan if its time is over, not counting the time that it stood still."""
         run = self.run
-        left = (run.limits.wall_clock or 0.0) + self._stood - run.at
+        allowed = (run.limits.wall_clock or 0.0) + self._stood
+        left = allowed - run.at
         if self.still or left > 0:
             run.timer(run.at + max(left, 1.0), "late")
         else:
@@ -945,7 +1072,8 @@ class PlanMachine:
 
     def _turn(self) -> None:
         """Do all that follows from an input: start what may start; if nothing can, think, or end."""
-        run, thoughts = self.run, self._deliberation
+        run = self.run
+        thoughts = self._deliberation
         while not self.over:
             if run.stopped:
                 self._stop_stopped()
@@ -955,6 +1083,7 @@ class PlanMachine:
                 self._begin_thoughts()
             elif not run.stopped and (self._goes_on or not self._rest()):
                 break
+
         if run.stopped:
             self._stop_stopped()
         self._keep_time()
@@ -963,7 +1092,7 @@ class PlanMachine:
     def _goes_on(self) -> bool:
         """Whether something is in progress that may still change the plan, or the plan is paused."""
         run = self.run
-        runs = run.attempts.keys() - run.queue.held if run.queue.held else run.attempts
+        runs = run.attempts.keys() - run.queue.held
         return bool(runs or run.queue or run.sleeping or self._busy or self.paused)
 
     def _stop_stopped(self) -> None:
@@ -973,57 +1102,77 @@ class PlanMachine:
 
     def _start(self) -> None:
         """Start what may start, up to the limit on concurrency."""
-        run, most = self.run, self.run.limits.concurrency
-        while run.queue and len(run.attempts) < most:
+        run = self.run
+        while run.queue and len(run.attempts) < run.limits.concurrency:
             self._dispatch.next()
             if self._dispatch.ended:
-                ended, self._dispatch.ended = self._dispatch.ended, []
-                for one in ended:
-                    self._ended_work(one)
+                ended = self._dispatch.ended
+                self._dispatch.ended = []
+                for node in ended:
+                    self._ended_work(node)
 
     def _rest(self) -> bool:
         """Handle a plan in which nothing runs and nothing can start. Returns whether something can start again."""
         run = self.run
         if self._deliberation.hear():
             return True
-        if self._deliberation.observe():  # nothing runs that could still end in this moment
+        # Nothing runs that could still end in this moment.
+        if self._deliberation.observe():
             return True
-        if run.attempts or run.queue.aside:  # a person holds them
+
+        held_by_person = bool(run.attempts or run.queue.aside)
+        if held_by_person:
             return False
         if self.awaited and run.state.work_in(*NOT_STARTED):
             return False
+
         if self._deliberation.at_rest():
             return True
+
         if run.state.in_state("blocked") and not run.holds:
             run.release()
             if run.queue:
                 return True
+
         if self._deliberation.judge_whole():
             return True
+
         self._settle()
         self.over = True
         return False
 
     def _settle(self) -> None:
         """Close a plan that will not change any more: steps that could not run say why (the deadlock report)."""
-        run, state = self.run, self.run.state
-        open_ = state.in_state("pending", "blocked", "ready", "failed_retryable")
+        run = self.run
+        state = run.state
+        unfinished = state.in_state("pending", "blocked", "ready", "failed_retryable")
+        self._settle_lost(unfinished)
+
+        for node in unfinished:
+            if state.nodes[node].state in TERMINAL:
+                continue
+            why = ", ".join(state.waits_for(node)) or ("nothing" if run.whole else "the rest of the plan")
+            run.warn(f"Step {node!r} never started; it waited for {why}.")
+            run.emit(node, "cancelled", detail=f"It never started; it waited for {why}.")
+
+    def _settle_lost(self, unfinished: Sequence[str]) -> None:
+        """End the steps whose join is lost, until no further one is lost by the end of another."""
+        run = self.run
+        state = run.state
         changed = True
         while changed:
             changed = False
-            for one in open_:
-                if state.nodes[one].state in ("pending", "blocked") and state.join(one) == "lost":
-                    why = "It waited for what did not succeed: " + ", ".join(state.waits_for(one)) + "."
-                    raced = state.any_of(one) and state.nodes[one].missing == 0
-                    if raced and state.nodes[one].state == "blocked":
-                        run.emit(one, "released")
-                    run.emit(one, "join_failed" if raced else "dependency_failed", detail=why)
-                    changed = True
-        stuck = [one for one in open_ if state.nodes[one].state not in TERMINAL]
-        for one in stuck:
-            why = ", ".join(state.waits_for(one)) or ("nothing" if run.whole else "the rest of the plan")
-            run.warn(f"Step {one!r} never started; it waited for {why}.")
-            run.emit(one, "cancelled", detail=f"It never started; it waited for {why}.")
+            for node in unfinished:
+                record = state.nodes[node]
+                if record.state not in ("pending", "blocked") or state.join(node) != "lost":
+                    continue
+
+                why = "It waited for what did not succeed: " + ", ".join(state.waits_for(node)) + "."
+                raced = state.any_of(node) and record.missing == 0
+                if raced and record.state == "blocked":
+                    run.emit(node, "released")
+                run.emit(node, "join_failed" if raced else "dependency_failed", detail=why)
+                changed = True
 
     def result(self) -> PlanResult:
         """Return the plan's result."""
@@ -1031,6 +1180,7 @@ class PlanMachine:
         ends = gather(run.state, run.superseded)
         result = run.result()
         verdict = verdict_of(self._ended(result))
+
         return PlanResult(
             verdict, status_of(verdict, any_done=ends.any_done), result, run.state.nodes,
             tuple(run.state.versions), tuple(run.trail), run.calls, run.tokens, run.at, run.bound,
@@ -1063,6 +1213,7 @@ class PlanMachine:
         contract = self.run.contract
         if contract is NO_ERROR:
             return ""
+
         broken = contracts.violation(contract, StepSuccess(result))
         if broken is not None:
             return broken
@@ -1075,11 +1226,9 @@ class PlanMachine:
         return "" if holds else f"{contracts.JUDGED_NOT_TO_HOLD}: {contract.judgement}"
 
 
-def _said(success: StepSuccess) -> str:
+def _output_of(success: StepSuccess) -> str:
     """Quote an output that broke its contract, for the model that repairs the step."""
-    text = (
-        excerpt(contracts.as_text(success.output), _SAID).strip()
-        if not contracts.is_empty(success.output)
-        else ""
-    )
+    if contracts.is_empty(success.output):
+        return ""
+    text = excerpt(contracts.as_text(success.output), _QUOTED).strip()
     return f" Its output: {text}" if text else ""

@@ -25,13 +25,14 @@ from iact.core.plan.forms import read_form, read_written
 from iact.core.plan.model import PlanError
 from iact.core.plan.validate import TooManySteps
 from iact.core.ports import JSON
+from iact.core.records.ways import OPTIONS
 
 Kind = Literal["text", "number", "yes or no"]
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
 """What a parameter can be called: what can stand before a `=` in the first line of an action."""
 
-TAKEN: Final = frozenset({"name", "plan", "from", "mode", "n", "rounds", "report", "scope", "intent"})
+TAKEN: Final = frozenset({"name", "plan", "from", "mode", *OPTIONS, "report", "scope", "intent"})
 """Names that mean something to PLAN already, beside which the parameters stand."""
 
 _MOST: Final = 32

@@ -57,7 +57,7 @@ from iact.core.records.dialogue import Reply, Say, Spawn, Upload, is_traceparent
 from iact.core.records.parts import PlanTerms
 from iact.core.records.person import PersonMessage
 from iact.core.records.record import Record
-from iact.core.records.ways import WAYS, Way
+from iact.core.records.ways import DEFAULT_MODE, WAYS, Way
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.distilling import Distilling
@@ -96,7 +96,7 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.apply import has_to_wait, unread
 from iact.core.tree.apply_plan import called_by
 from iact.core.tree.held import only_held
-from iact.core.tree.plan_checks import DEFAULT_MODE, check_plan, free_path
+from iact.core.tree.plan_checks import check_plan, free_path
 from iact.core.tree.plan_run import PlanRun
 from iact.core.tree.tree import Tree
 from iact.core.tree.uploads import LARGEST, file_name, upload_content

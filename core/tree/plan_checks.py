@@ -19,11 +19,10 @@ from iact.core.plan.modes.auto import way_of
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.validate import check
 from iact.core.ports import JSON
+from iact.core.records.ways import DEFAULT_MODE, OPTIONS
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.plan_functions import Functions
 from iact.core.tree.tree import Tree
-
-DEFAULT_MODE: Final = "static"
 
 _STEPS: Final = re.compile(r"^steps[ \t]*:", re.MULTILINE)
 
@@ -187,7 +186,7 @@ def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
     way, reason = way_of(str(arguments.get("mode", DEFAULT_MODE)), written)
     reason = str(arguments.get("chosen", reason))
 
-    options = {name: arguments[name] for name in ("n", "rounds") if name in arguments}
+    options = {name: arguments[name] for name in OPTIONS if name in arguments}
     if "report" in arguments:
         options["report"] = int(arguments["report"] is True)
     if reason and way == "profile":

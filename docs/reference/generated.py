@@ -1,8 +1,8 @@
 """Generate the reference pages in this folder from the program: python -m docs.reference.generated
 
 `commands.md` comes from the command line, `settings.md` from the settings, `actions.md` from the core actions,
-`wire.md` and the page's types from the messages of the websocket, and `protocol.md` from the protobuf file. The tables
-of failures in the guides of faces are written, too.
+`wire.md` and the page's types from the messages of the websocket, the page's list of ways of working from what is said
+about each, and `protocol.md` from the protobuf file. The tables of failures in the guides of faces are written, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import iact.settings
-from docs.reference import embedding, failures, wire
+from docs.reference import embedding, failures, ways, wire
 from iact.cli import program
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec
 
@@ -188,6 +188,7 @@ def main() -> None:
     for name, write in PAGES.items():
         (HERE / name).write_text(write(), encoding="utf-8")
     wire.TYPES.write_text(wire.typescript(), encoding="utf-8")
+    ways.LIST.write_text(ways.javascript(), encoding="utf-8")
     failures.write()
 
 

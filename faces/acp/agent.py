@@ -56,7 +56,7 @@ from acp.schema import (
 from pydantic import BaseModel, ValidationError
 
 from iact.core.errors import IactError, UsageError
-from iact.core.records.ways import WAYS, Way
+from iact.core.records.ways import ABOUT, WAYS, Way
 from iact.core.session.runtime import Runtime
 from iact.faces.acp.conversation import AcpClient, Conversation, Spawn
 from iact.faces.acp.prompt import read_prompt
@@ -69,16 +69,6 @@ _PAGE: Final = 100
 """The maximum number of sessions in one response."""
 _WAY: Final = "way"
 _INTENT: Final = "intent"
-_WAYS: Final[Mapping[Way, str]] = {
-    "dialogue": "Answer in a dialogue, with tools and agents as needed",
-    "auto": "Choose by the message: a dialogue, or a plan in one of the modes below",
-    "static": "Plan once, and run the steps as planned",
-    "reflect": "Plan, and judge the plan after every step",
-    "nreflect": "Plan, and judge the plan after every few steps",
-    "orchestrator": "Decide each step by what the steps before it gave",
-    "analyze": "Plan, and analyze what fails before planning again",
-    "profile": "Plan with an estimate of its risk, checked before it runs",
-}
 _LEVELS: Final = {
     0.0: "Observe: look, and change nothing",
     1.0: "Operate: the usual work",
@@ -317,7 +307,7 @@ def _way(name: str) -> Way:
 
 
 def _modes(opened: Conversation) -> SessionModeState:
-    modes = [SessionMode(id=one, name=one.capitalize(), description=_WAYS[one]) for one in WAYS]
+    modes = [SessionMode(id=way, name=about.label, description=about.help) for way, about in ABOUT.items()]
     return SessionModeState(current_mode_id=opened.way, available_modes=modes)
 
 
@@ -335,7 +325,10 @@ def _options(opened: Conversation) -> list[SessionConfigOptionSelect | SessionCo
     return [
         SessionConfigOptionSelect(
             type="select", id=_WAY, name="Way of working", category="mode", current_value=opened.way,
-            options=[SessionConfigSelectOption(value=one, name=one.capitalize(), description=_WAYS[one]) for one in WAYS],
+            options=[
+                SessionConfigSelectOption(value=way, name=about.label, description=about.help)
+                for way, about in ABOUT.items()
+            ],
         ),
         SessionConfigOptionSelect(
             type="select", id=_INTENT, name="Intent", description="How much the session may do", current_value=current,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from iact.core.errors import UsageError
-from iact.core.records.ways import PLAN_WAYS, WAYS
+from iact.core.records.ways import ABOUT, DEFAULT_MODE, PLAN_MODES, PLAN_WAYS, WAYS
 
 if TYPE_CHECKING:
     from iact.settings import Settings
@@ -128,9 +128,23 @@ plan_first: Final = click.option(
 plan_mode: Final = click.option(
     "--mode",
     type=click.Choice(PLAN_WAYS),
-    default="static",
+    default=DEFAULT_MODE,
     help="when a model judges the plan (static: never)",
 )
+
+
+def of_modes(command: Callable[..., int]) -> Callable[..., int]:
+    """The options of the modes of plans. Their values are passed by the names that PLAN has for them."""
+    for mode in reversed(PLAN_MODES):
+        for option in reversed(ABOUT[mode].options):
+            command = click.option(
+                f"--{option.flag}",
+                option.name,
+                type=Count(1, 100),
+                metavar="N",
+                help=f"{mode}: {option.help}",
+            )(command)
+    return command
 
 
 class Count(click.ParamType[int]):

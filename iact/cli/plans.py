@@ -30,15 +30,7 @@ def plan() -> None:
 @click.option("--from", "template", metavar="NAME", help="instead of a file: the name of a saved plan")
 @click.option("--goal", metavar="TEXT", help="instead of a file: a goal; a planner model writes the steps")
 @options.plan_mode
-@click.option(
-    "--rounds",
-    type=_few,
-    metavar="N",
-    help="analyze: the most times that the plan is judged (default: the setting, 3)",
-)
-@click.option(
-    "--every", type=_few, metavar="N", help="nreflect: judge the plan after every N steps (default: 4)"
-)
+@options.of_modes
 @click.option("--concurrency", type=_few, metavar="N", help="run at most N steps at the same time")
 @click.option("--model", metavar="ROLE", help="the role of the model that plans, judges, patches and reports")
 @options.intent("1")
@@ -51,13 +43,12 @@ def run(
     template: str | None,
     goal: str | None,
     mode: PlanWay,
-    rounds: int | None,
-    every: int | None,
     concurrency: int | None,
     model: str | None,
     intent: str,
     scope: str | None,
     as_json: bool,
+    **of_mode: int | None,
 ) -> int:
     """Run a plan from a JSON or YAML file, or from a goal.
 
@@ -66,7 +57,7 @@ def run(
     """
     from iact.commands import plans
 
-    given = {"rounds": rounds, "n": every, "concurrency": concurrency, "model": model}
+    given = {**of_mode, "concurrency": concurrency, "model": model}
     return plans.run(
         settings,
         plans.wanted(settings, words, template=template, goal=goal),

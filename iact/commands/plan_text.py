@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from iact.core.records.ways import ABOUT
 from iact.core.views.written_plans import CONCURRENCY, StepView, WrittenPlan
 
 MARKS: Final[Mapping[str, str]] = {
@@ -76,20 +77,16 @@ def explain(plan: WrittenPlan, mode: str, intent: float, impacts: Mapping[str, f
     return "\n\n".join(part for part in parts if part)
 
 
-JUDGED: Final[Mapping[str, str]] = {
-    "static": "no model judges it while it runs; a step that fails is tried again if that may help, then replaced, "
-    "then the rest is planned again, where there is a model to ask",
-    "reflect": "after each wave a model judges the evidence; the next wave waits for the verdict",
-    "nreflect": "a model judges the evidence after every few finished steps, and nothing waits for it",
-    "orchestrator": "a model looks at each result, and may add or cancel steps",
-    "analyze": "when everything has run, a model judges whether the goal was reached, and plans again if not",
-    "profile": "rules adapt it while it runs, and one model call reports at the end",
-}
+_FAILED: Final = (
+    "A step that fails is tried again if that may help, and then replaced or planned again, as far as the mode does that "
+    "and there is a model to ask."
+)
 
 
 def _head(goal: str, steps: Mapping[str, StepView], mode: str) -> str:
     aim = f"Goal: {goal}\n" if goal else ""
-    return f"{aim}{len(steps)} steps in {len(layers_of(steps))} waves, mode {mode}: {JUDGED[mode]}."
+    size = f"{len(steps)} steps in {len(layers_of(steps))} waves"
+    return f"{aim}{size}, mode {mode}. {ABOUT[mode].help}. {_FAILED}"
 
 
 def _order(steps: Mapping[str, StepView]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.reference import failures, generated, journal, messages, states, wire
+from docs.reference import failures, generated, journal, messages, states, ways, wire
 from docs.screenshots import __main__ as screenshots
 from docs.screenshots import moving
 from iact.cli import parse
@@ -78,6 +78,7 @@ def test_the_reference_is_what_the_program_says() -> None:
     for name, write in generated.PAGES.items():
         assert (generated.HERE / name).read_text(encoding="utf-8") == write(), name
     assert wire.TYPES.read_text(encoding="utf-8") == wire.typescript()
+    assert ways.LIST.read_text(encoding="utf-8") == ways.javascript()
     assert states.PAGE.read_text(encoding="utf-8") == states.page()
     assert journal.PAGE.read_text(encoding="utf-8") == journal.page()
     assert journal.TYPES.read_text(encoding="utf-8") == journal.javascript()

@@ -8,11 +8,12 @@ reached, the answer is all results one after another.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Self
 
 from iact.core.plan.answers import Analysis, ReflectionAnswer
-from iact.core.plan.modes.base import DueThought, Mode, fresh_work
+from iact.core.plan.modes.base import DueThought, Mode, ModeOrder, fresh_work
 from iact.core.plan.state import PlanState
+from iact.core.records.ways import OPTIONS
 
 CONFIDENT: Final = 0.8
 """From this confidence on a judgement stands, whatever it says: replanning is unlikely to change it."""
@@ -27,7 +28,7 @@ class Analyze(Mode):
     replans = False
     on_interjection = "replan"
 
-    def __init__(self, rounds: int = 3, *, confident: float = CONFIDENT) -> None:
+    def __init__(self, rounds: int = OPTIONS["rounds"].default, *, confident: float = CONFIDENT) -> None:
         self._confident = confident
         self._rounds = max(1, rounds)
         self.max_replans = self._rounds - 1
@@ -36,6 +37,11 @@ class Analyze(Mode):
         self._seen: set[str] = set()
         self._achieved: str | None = None
         self._over = False
+
+    @classmethod
+    def make(cls, order: ModeOrder) -> Self:
+        rounds = order.number("rounds", order.bounds.rounds)
+        return cls(rounds, confident=order.bounds.confidence)
 
     def at_rest(self, state: PlanState) -> DueThought | None:
         fresh = fresh_work(state, self._seen)

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
+from iact.core.errors import UsageError
 from iact.core.plan.answers import Analysis, ReflectionAnswer
 from iact.core.plan.commands import Assessed
 from iact.core.plan.model import WORK, PlanNode
+from iact.core.plan.modes.profile_rules import DomainRule
 from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKind, StepFailure
 from iact.core.plan.questions import PlanSituation
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import levels
 from iact.core.plan.verdict import GoalJudgement
 from iact.core.ports import JSON
+from iact.core.records.parts import PlanBounds
+from iact.core.records.ways import OPTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,36 @@ class LeaveOut:
     """Returned instead of arguments: this node is left out, for this reason."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeOrder:
+    """What a mode is made from, for one plan."""
+
+    options: Mapping[str, str | int]
+    """What the plan's author gave, by the names of `core.records.ways`, and `climb` if `auto` chose a profile."""
+    bounds: PlanBounds
+    """The session's settings for plans."""
+    history: Mapping[str, float]
+    """How often calls failed in earlier sessions."""
+    domain: Sequence[DomainRule]
+    """The policy's rules for profiled plans."""
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """Return an option, or its default. `default`: a setting that replaces the default of the option.
+
+        Raises:
+            UsageError: it is not a number from 1 to 100.
+        """
+        if default is None:
+            default = OPTIONS[name].default
+
+        value = str(self.options.get(name, default))
+        if not value.isdecimal() or not 1 <= int(value) <= 100:
+            raise UsageError(
+                f"The option {name}={value!r} is not a number from 1 to 100; leave it out for {default}."
+            )
+        return int(value)
 
 
 class Mode:
@@ -66,6 +100,15 @@ class Mode:
     """Whether the plan follows the rules of format 1.3. Others are those of journals that were written before."""
     opens = False
     """Whether it begins with its own question, even if the steps are written already."""
+
+    @classmethod
+    def make(cls, order: ModeOrder) -> Self:
+        """Return a new mode for one plan.
+
+        Raises:
+            UsageError: an option can't be used.
+        """
+        return cls()
 
     def admits(self, state: PlanState, node: str) -> bool:
         """Whether a node whose join holds may start yet."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from iact.core.plan.model import WORK
-from iact.core.plan.modes.base import DueThought, Mode, fresh_work, open_work
+from iact.core.plan.modes.base import DueThought, Mode, ModeOrder, fresh_work, open_work
 from iact.core.plan.state import PlanState
+from iact.core.records.ways import OPTIONS
 
 
 class NReflect(Mode):
@@ -15,9 +18,14 @@ class NReflect(Mode):
     reports = True
     replans = False
 
-    def __init__(self, n: int = 4) -> None:
-        self._n = max(1, n)
+    def __init__(self, n: int = OPTIONS["n"].default) -> None:
+        self._n = n
         self._seen: set[str] = set()
+        """Steps whose results a reflection was asked about."""
+
+    @classmethod
+    def make(cls, order: ModeOrder) -> Self:
+        return cls(order.number("n"))
 
     def after(self, state: PlanState, node: str) -> DueThought | None:
         fresh = fresh_work(state, self._seen)

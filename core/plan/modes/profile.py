@@ -20,7 +20,7 @@ import json
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Final, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -32,7 +32,7 @@ from iact.core.plan.expression import Expression, StepOutputs
 from iact.core.plan.forms import StepForm, node_of, node_to_json
 from iact.core.plan.model import WORK, PlanError, PlanNode, Ref, make_plan
 from iact.core.plan.modes.analyze import Analyze
-from iact.core.plan.modes.base import DueThought, LeaveOut, Mode
+from iact.core.plan.modes.base import DueThought, LeaveOut, Mode, ModeOrder
 from iact.core.plan.modes.profile_rules import DomainRule, expressions_for, resolution_of
 from iact.core.plan.prompt import Item, QuestionPart, text_part
 from iact.core.plan.protocol import FunctionCatalogue, PlanQuestion, QuestionKind, StepFailure
@@ -446,6 +446,11 @@ class Profile(Mode):
         """The facts about that workflow, for programs; None if none was corrected."""
         self._unsupported: Sequence[str] = ()
         """What is wrong with the citations of the report."""
+
+    @classmethod
+    def make(cls, order: ModeOrder) -> Self:
+        climbs = order.options.get("climb") == 1
+        return cls(order.history, climb=climbs, bounds=order.bounds, domain=order.domain)
 
     @property
     def assumed(self) -> Sequence[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from iact.core.errors import UsageError
 from iact.core.plan.modes.analyze import Analyze
-from iact.core.plan.modes.base import Mode
+from iact.core.plan.modes.base import Mode, ModeOrder
 from iact.core.plan.modes.nreflect import NReflect
 from iact.core.plan.modes.orchestrator import Orchestrator
 from iact.core.plan.modes.profile import Profile
@@ -15,6 +16,10 @@ from iact.core.plan.modes.reflect import Reflect
 from iact.core.plan.modes.static import Static
 from iact.core.records.parts import PlanBounds
 from iact.core.records.ways import PLAN_WAYS
+
+MODES: Final[Mapping[str, type[Mode]]] = {
+    mode.name: mode for mode in (Static, Reflect, NReflect, Orchestrator, Analyze, Profile)
+}
 
 
 def make_mode(
@@ -31,23 +36,7 @@ def make_mode(
     Raises:
         UsageError: there is no such mode, or an option is not a positive number.
     """
-    given, bounds = options or {}, bounds or PlanBounds()
-    if name == "nreflect":
-        return NReflect(_number(given, "n", 4))
-    if name == "analyze":
-        return Analyze(_number(given, "rounds", bounds.rounds), confident=bounds.confidence)
-    if name == "profile":
-        return Profile(history, climb=given.get("climb") == 1, bounds=bounds, domain=domain)
-    plain = {"static": Static, "reflect": Reflect, "orchestrator": Orchestrator}
-    if name not in plain:
+    mode = MODES.get(name)
+    if mode is None:
         raise UsageError(f"There is no mode {name!r}; use one of {', '.join(PLAN_WAYS)}.")
-    return plain[name]()
-
-
-def _number(options: Mapping[str, str | int], name: str, default: int) -> int:
-    value = str(options.get(name, default))
-    if not value.isdecimal() or not 1 <= int(value) <= 100:
-        raise UsageError(
-            f"The option {name}={value!r} is not a number from 1 to 100; leave it out for {default}."
-        )
-    return int(value)
+    return mode.make(ModeOrder(options or {}, bounds or PlanBounds(), history or {}, domain))

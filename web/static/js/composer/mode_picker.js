@@ -3,21 +3,10 @@
 
 import { el, part, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
+import { WAYS } from "../state/ways.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {Pick<import("../state/types.d.ts").Fields<"say">, "mode"|"plan_first">} Way */
-
-/** The modes in the order in which they are offered: value, name, description. @type {[string, string, string][]} */
-const WAYS = [
-  ["dialogue", t("Chat"), t("The root agent works step by step and sees each result before it continues")],
-  ["auto", t("Auto"), t("Chosen depending on what the message asks for")],
-  ["profile", t("Prepared plan"), t("A plan with its risks and alternatives, written beforehand in two or three model calls")],
-  ["static", t("Run the plan as written"), t("The steps run as planned; no model judges the results on the way")],
-  ["reflect", t("Check after each stage"), t("A model judges the results after each wave of steps and decides how to continue")],
-  ["nreflect", t("Check after every few steps"), t("A model judges the results after every few steps, while other steps run")],
-  ["orchestrator", t("Supervised"), t("A model reads each result and may add or cancel steps")],
-  ["analyze", t("Repeat until done"), t("A model judges the result at the end and plans again until the goal is reached")],
-];
 
 export class ModePicker {
   #place = part("ways");

@@ -1,12 +1,7 @@
 // What the journal says of a plan in single words, as people read it: ways of working, steps, questions, decisions, figures.
 
 import { t } from "../base/language.js";
-
-/** The ways of working, by the same names as in the composer. @type {Record<string, string>} */
-const WAYS = {
-  profile: t("Prepared plan"), static: t("Run the plan as written"), reflect: t("Check after each stage"), nreflect: t("Check after every few steps"),
-  orchestrator: t("Supervised"), analyze: t("Repeat until done"),
-};
+import { WAYS } from "../state/ways.js";
 
 /** The kinds of steps. @type {Record<string, string>} */
 const KINDS = {
@@ -32,7 +27,7 @@ const OTHERS = {
 };
 
 /** @param {string} mode */
-export const wayName = (mode) => WAYS[mode] ?? mode;
+export const wayName = (mode) => WAYS.find(([way]) => way === mode)?.[1] ?? mode;
 /** @param {string} kind */
 export const kindName = (kind) => KINDS[kind] ?? plain(kind);
 /** @param {string} question */
