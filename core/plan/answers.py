@@ -8,6 +8,7 @@ reply never raises.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -260,7 +261,7 @@ _REACHED: Final[Mapping[str, JudgementKind]] = {
     "no": "not_reached",
 }
 _TRUE: Final = frozenset({"true", "yes", "1", "pass", "passed"})
-_SAID: Final = 500
+_LONGEST: Final = 500
 """The most characters of a diagnosis's sentence that are kept."""
 
 
@@ -276,9 +277,11 @@ def extract(text: str) -> dict[str, JSON]:
 
 
 def _extract(text: str) -> dict[str, JSON]:
-    found = None if _YAML.search(text) else next((one for one in objects(text) if one), None)
-    if found is not None:
-        return found
+    if _YAML.search(text) is None:
+        first = next((mapping for mapping in objects(text) if mapping), None)
+        if first is not None:
+            return first
+
     for piece in (*_FENCED.findall(text), text):
         try:
             data = read_data(piece)
@@ -286,7 +289,7 @@ def _extract(text: str) -> dict[str, JSON]:
             continue
         if isinstance(data, dict):
             return {str(name): value for name, value in data.items()}
-        if isinstance(data, list) and data and all(isinstance(one, dict) for one in data):
+        if isinstance(data, list) and data and all(isinstance(item, dict) for item in data):
             return {"steps": data}
     return {}
 
@@ -297,33 +300,40 @@ def plan_text(text: str) -> str:
     if fenced:
         longest: str = max(fenced, key=len)
         return longest
-    begun = _BEGINS.search(text)
-    if begun is None:
+
+    first_line = _BEGINS.search(text)
+    if first_line is None:
         return text
-    lines = text[begun.start() :].split("\n")
-    past = next((n for n, line in enumerate(lines) if _BEHIND.match(line)), len(lines))
-    return "\n".join(lines[:past])
+    lines = text[first_line.start() :].split("\n")
+    end = next((number for number, line in enumerate(lines) if _BEHIND.match(line)), len(lines))
+    return "\n".join(lines[:end])
 
 
 def verdict(text: str, *, final: bool) -> ReflectionAnswer:
     """Read a reflection's reply. Default: continue, or conclude if it is the final one."""
     data = extract(text)
-    said = str(data.get("decision", data.get("verdict", ""))).lower() or _field(text, "decision").lower()
-    default: VerdictKind = "conclude" if final else "continue"
-    decision: VerdictKind = (
-        "replan" if said == "replan" else "conclude" if said == "conclude" else
-        default if said != "continue" or final else "continue"
-    )  # fmt: skip
+    written = str(data.get("decision", data.get("verdict", ""))) or _field(text, "decision")
+    word = written.lower()
+    reached = data.get("reached")
     answer = data.get("answer")
     return ReflectionAnswer(
-        decision,
-        str(data.get("reason", "")) if said else UNREADABLE,
+        _decision(word, final=final),
+        str(data.get("reason", "")) if word else UNREADABLE,
         _not_needed(data.get("not_needed")),
         answer if isinstance(answer, str) and answer else None,
-        _truth(data["reached"]) if data.get("reached") is not None else None,
+        _truth(reached) if reached is not None else None,
         way_out(text, data),
-        goes_on_with_nothing=final and said == "continue",
+        goes_on_with_nothing=final and word == "continue",
     )
+
+
+def _decision(word: str, *, final: bool) -> VerdictKind:
+    """The decision that a word means. Where nothing is left to run, there is nothing to continue with."""
+    if word == "replan":
+        return "replan"
+    if word == "conclude" or final:
+        return "conclude"
+    return "continue"
 
 
 _WAY_OUT: Final = re.compile(
@@ -338,39 +348,46 @@ def way_out(text: str, data: Mapping[str, JSON] | None = None) -> WayOut | None:
 
     `data`: the mapping that the reply holds, if its answer is data.
     """
-    said = str((data or {}).get("say") or "").strip()
-    kind = _way_out_kind(str((data or {}).get("instead") or ""))
-    if kind is not None and said:
-        return WayOut(kind, said)
+    fields = data or {}
+    say = str(fields.get("say") or "").strip()
+    kind = _way_out_kind(str(fields.get("instead") or ""))
+    if kind is not None and say:
+        return WayOut(kind, say)
     if data:
         return None
-    found = _WAY_OUT.search(text)
-    kind = _way_out_kind(found["kind"]) if found is not None else None
-    if found is None or kind is None:
+
+    line = _WAY_OUT.search(text)
+    kind = _way_out_kind(line["kind"]) if line is not None else None
+    if line is None or kind is None:
         return None
-    return WayOut(kind, found["text"].strip().removesuffix("```").strip().strip("\"'"))
+    say = line["text"].strip().removesuffix("```")
+    return WayOut(kind, say.strip().strip("\"'"))
 
 
 def _way_out_kind(written: str) -> WayOutKind | None:
+    """The way out that is named, as models spell them; None if it is none."""
     word = written.strip().lower().replace("’", "'")
     if word in ("nothing to do", "nothing"):
         return "nothing to do"
     if word in ("ask the person", "ask"):
         return "ask the person"
-    return "it can't be done" if word.startswith("it can") or word == "impossible" else None
+    if word.startswith("it can") or word == "impossible":
+        return "it can't be done"
+    return None
 
 
-def _not_needed(found: JSON) -> dict[str, str]:
+def _not_needed(written: JSON) -> dict[str, str]:
     """Read which steps are not needed: a list of ids with reasons, or a mapping."""
-    if isinstance(found, dict):
-        return {str(id): str(why or "") for id, why in found.items()}
-    steps: dict[str, str] = {}
-    for one in found if isinstance(found, list) else ():
-        if isinstance(one, dict) and one.get("id"):
-            steps[str(one["id"])] = str(one.get("why") or one.get("reason") or "")
-        elif isinstance(one, str):
-            steps[one] = ""
-    return steps
+    if isinstance(written, dict):
+        return {str(id): str(why or "") for id, why in written.items()}
+
+    reasons: dict[str, str] = {}
+    for item in written if isinstance(written, list) else ():
+        if isinstance(item, dict) and item.get("id"):
+            reasons[str(item["id"])] = str(item.get("why") or item.get("reason") or "")
+        elif isinstance(item, str):
+            reasons[item] = ""
+    return reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,13 +405,15 @@ def helper_answer(text: str) -> HelperAnswer:
     data = extract(text)
     if _truth(data.get("is_result")):
         return HelperAnswer(is_result=True)
-    return HelperAnswer("" if _truth(data.get("ask_person")) else str(data.get("answer") or "").strip())
+    if _truth(data.get("ask_person")):
+        return HelperAnswer()
+    return HelperAnswer(str(data.get("answer") or "").strip())
 
 
 def compacted(text: str) -> dict[str, str]:
     """Read texts in fewer words, by their ids. Default: none."""
-    found = extract(text).get("texts")
-    rows = found if isinstance(found, list) else []
+    texts = extract(text).get("texts")
+    rows = texts if isinstance(texts, list) else []
     return {
         str(row["id"]): str(row["text"])
         for row in rows
@@ -410,18 +429,19 @@ def observation(text: str) -> Observation:
     leaving = way_out(text, data)
     if leaving is not None:
         return Observation("continue", reason=reason, way_out=leaving)
+
     if action == "inject":
         steps = _steps(data)
-        return (
-            Observation("inject", steps, reason=reason)
-            if steps
-            else Observation("continue", reason=UNREADABLE)
-        )
+        if not steps:
+            return Observation("continue", reason=UNREADABLE)
+        return Observation("inject", steps, reason=reason)
     if action == "cancel":
         named = data.get("cancel", data.get("nodes", []))
         ids = tuple(map(str, named)) if isinstance(named, list) else (str(named),)
         return Observation("cancel", cancel=ids, reason=reason)
-    return Observation("reflect" if action == "reflect" else "continue", reason=reason)
+    if action == "reflect":
+        return Observation("reflect", reason=reason)
+    return Observation("continue", reason=reason)
 
 
 def patch(text: str) -> PatchAnswer:
@@ -437,10 +457,16 @@ def patch(text: str) -> PatchAnswer:
 
 def _diagnosis(data: Mapping[str, JSON], replaces: bool, skips: bool) -> DiagnosisAnswer | None:
     """Read the diagnosis in a reply; its action is what the reply leads to. None if it has neither failure nor cause."""
-    failure, cause = (str(data.get(name) or "")[:_SAID] for name in ("failure", "cause"))
+    failure = str(data.get("failure") or "")[:_LONGEST]
+    cause = str(data.get("cause") or "")[:_LONGEST]
     if not failure and not cause:
         return None
-    action: Literal["replace", "skip", "give_up"] = "replace" if replaces else "skip" if skips else "give_up"
+
+    action: Literal["replace", "skip", "give_up"] = "give_up"
+    if replaces:
+        action = "replace"
+    elif skips:
+        action = "skip"
     return DiagnosisAnswer(failure, cause, action, _confidence(data.get("confidence")))
 
 
@@ -450,6 +476,7 @@ def analysis(text: str) -> Analysis:
     achieved = data.get("achieved", _field(text, "achieved") or None)
     if achieved is None:
         return Analysis(False, 0.0, UNREADABLE)
+
     answer = data.get("final_answer", _field(text, "final_answer") or None)
     return Analysis(
         _truth(achieved),
@@ -464,11 +491,11 @@ def word(text: str) -> tuple[WordKind, str]:
     has ended.
     """
     data = extract(text)
-    said = str(data.get("word") or _field(text, "word")).strip().lower()
+    written = str(data.get("word") or _field(text, "word")).strip().lower()
     reason = str(data.get("reason", ""))
-    for one in get_args(WordKind):
-        if said == one:
-            return one, reason
+    for kind in get_args(WordKind):
+        if written == kind:
+            return kind, reason
     return "change", reason
 
 
@@ -477,7 +504,8 @@ def judged(text: str) -> bool:
     data = extract(text)
     if "holds" in data:
         return _truth(data["holds"])
-    return text.strip().lower().rstrip(".!").split("\n")[0] in ("yes", "true")
+    first_line = text.strip().lower().rstrip(".!").split("\n")[0]
+    return first_line in ("yes", "true")
 
 
 def report(text: str) -> tuple[GoalJudgement, str]:
@@ -487,37 +515,47 @@ def report(text: str) -> tuple[GoalJudgement, str]:
     """
     lines = text.strip().split("\n")
     for place in (0, -1):
-        found = SAYS_REACHED.match(lines[place])
-        if found is None:
+        line = SAYS_REACHED.match(lines[place])
+        if line is None:
             continue
         del lines[place]
-        said, reason = _REACHED[found["reached"].lower()], found["reason"].strip(" *_")
-        return GoalJudgement(said, reason), "\n".join(lines).strip()
+        kind = _REACHED[line["reached"].lower()]
+        reason = line["reason"].strip(" *_")
+        return GoalJudgement(kind, reason), "\n".join(lines).strip()
     return GoalJudgement("not_said"), text.strip()
 
 
 def _steps(data: Mapping[str, JSON]) -> tuple[PlanNode, ...]:
     """The steps in a reply; none at all if one of them is malformed."""
-    raw = data.get("steps", data.get("nodes"))
+    written = data.get("steps", data.get("nodes"))
+    if not isinstance(written, list):
+        return ()
     try:
-        return tuple(read_step(one) for one in raw) if isinstance(raw, list) else ()
+        return tuple(map(read_step, written))
     except PlanError:
         return ()
 
 
 def _field(text: str, name: str) -> str:
     """The value after `name` in text that is almost JSON."""
-    found = re.search(rf'"?{name}"?\s*[:=]\s*(?:"((?:[^"\\]|\\.){{0,20000}})"|([^\s,}}]{{1,100}}))', text)
-    return (found[1] if found[1] is not None else found[2]) if found else ""
+    match = re.search(rf'"?{name}"?\s*[:=]\s*(?:"((?:[^"\\]|\\.){{0,20000}})"|([^\s,}}]{{1,100}}))', text)
+    if match is None:
+        return ""
+    quoted, bare = match.groups()
+    return str(quoted if quoted is not None else bare)
 
 
 def _truth(value: JSON) -> bool:
+    """Whether a value says yes, as models write it."""
     return value is True or (isinstance(value, str) and value.strip().lower() in _TRUE)
 
 
 def _confidence(value: JSON) -> float:
+    """A number from 0 to 1; 0 if it is none."""
     try:
         number = float(value) if isinstance(value, int | float | str) else 0.0
     except ValueError:
         return 0.0
-    return min(1.0, max(0.0, number)) if number == number else 0.0
+    if math.isnan(number):
+        return 0.0
+    return min(1.0, max(0.0, number))

@@ -16,23 +16,24 @@ from iact.core.rates import TokenBucket
 
 
 class Dispatch:
-    """Starts the nodes of one run, and keeps the time limits of running nodes.
-
-    `ended`: nodes that ended without having been started, for the machine to process.
-    """
+    """Starts the nodes of one run, and keeps the time limits of running nodes."""
 
     def __init__(self, run: Execution) -> None:
         self.ended: list[str] = []
+        """Nodes that ended without having been started, for the machine to process."""
         self._run = run
         self._resources = Resources()
         self._parked: dict[str, list[str]] = {}
+        """The nodes that wait for a resource, by its name."""
         self._prepared: dict[str, tuple[PlanNode, dict[str, JSON]]] = {}
         """The arguments that were prepared for nodes that were set aside."""
-        self._buckets = {one: TokenBucket(rate) for one, rate in run.limits.rates.items()}
+        self._buckets = {endpoint: TokenBucket(rate) for endpoint, rate in run.limits.rates.items()}
         self._deadlines: dict[str, float] = {}
+        """When the time of an attempt is over, in seconds since the plan's start."""
         self._left: dict[str, float] = {}
         """The seconds left for attempts whose time stands still."""
         self._next_due = NEVER
+        """When the earliest timer for time limits is due."""
 
     def next(self) -> None:
         """Start the first ready node, or set it aside until what it needs is available."""
@@ -40,29 +41,36 @@ class Dispatch:
         node = run.queue.pop()
         if node is None:
             return
+
         record = run.state.nodes[node]
         arguments = self._arguments(node)
         if arguments is None:
             return
+        # While the plan is still being written, only what has no effect may start.
         if not run.whole and run.impact_of(record.node, arguments) > 0:
             run.unadmitted.append(node)
             return
+
         info = run.info_of(record.node, arguments)
         if record.node.kind == "tool" and effective_impact(record.node, info, run.catalogue) >= 1:
             run.effects.add(node)
+
         race = self._race(record.node, info)
-        names = self._exclusive(record.node, info)
-        shared = tuple(one for one in names if one not in record.node.writes) if race else ()
-        names = tuple(one for one in names if one not in shared)
+        exclusive = self._exclusive(record.node, info)
+        # In a race with copies, all that a function itself writes is written in the copy.
+        shared = tuple(name for name in exclusive if name not in record.node.writes) if race else ()
+        names = tuple(name for name in exclusive if name not in shared)
         for name in (*names, *shared):
             if not self._resources.free(name, shared=name in shared):
                 self._parked.setdefault(name, []).append(node)
                 return
+
         wait = self._throttled(record.node, info)
         if wait > 0:
             run.sleeping.add(node)
             run.timer(run.at + wait, "throttled", node)
             return
+
         del self._prepared[node]
         self._resources.take(names, node)
         self._resources.take(shared, node, shared=True)
@@ -71,20 +79,29 @@ class Dispatch:
 
     def fire(self, attempt: Attempt) -> None:
         """Make an attempt, the first of a dispatch or a further one."""
-        run, node = self._run, attempt.node
-        state, record = run.state, run.state.nodes[node.id]
+        run = self._run
+        state = run.state
+        node = attempt.node
+        record = state.nodes[node.id]
+
         run.attempts[node.id] = attempt
         record.arguments = attempt.arguments
         self.limit(node.id, self.time_limit(node))
+
         inputs = {}
         if node.kind in ("agent", "person"):
-            inputs = {one: state.outputs[one] for one in node.dependencies if one in state.outputs}
+            inputs = {
+                dependency: state.outputs[dependency]
+                for dependency in node.dependencies
+                if dependency in state.outputs
+            }
         labels = state.labels_of(node.id) if node.refs else ()
         run.out.append(
             Firing(
                 state.plan.id, record.version, node, record.attempts, attempt.arguments, labels, inputs, attempt.race
             )
         )  # fmt: skip
+
         if node.kind == "person" and record.state == "running":
             run.emit(node.id, "needs_human")
 
@@ -92,13 +109,15 @@ class Dispatch:
         """Wait for the outcome of an attempt from an earlier run that is still in progress outside."""
         run = self._run
         record = run.state.nodes[node]
+        arguments: dict[str, JSON] = {}
         try:
-            prepared = run.mode.prepare(
-                run.state, node, resolve(record.node, run.state.outputs, record.winner)
-            )
+            resolved = resolve(record.node, run.state.outputs, record.winner)
+            prepared = run.mode.prepare(run.state, node, resolved)
+            if not isinstance(prepared, LeaveOut):
+                arguments = prepared
         except MissingField:
-            prepared = {}
-        arguments = {} if isinstance(prepared, LeaveOut) else prepared
+            pass
+
         names = self._exclusive(record.node, run.info_of(record.node, arguments))
         self._resources.take(names, node)
         self.fire(Attempt(record.node, arguments, names))
@@ -112,6 +131,7 @@ class Dispatch:
             self._free((*attempt.names, *attempt.shared), node)
 
     def _free(self, names: Iterable[str], node: str) -> None:
+        """Release what an attempt held, and queue the nodes that waited for it."""
         self._resources.release(names, node)
         for name in names:
             for parked in self._parked.pop(name, ()):
@@ -131,6 +151,7 @@ class Dispatch:
         before = self._prepared.get(node)
         if before is not None and before[0] is record.node:
             return before[1]
+
         try:
             resolved = resolve(record.node, run.state.outputs, record.winner)
             prepared = run.mode.prepare(run.state, node, resolved)
@@ -143,7 +164,7 @@ class Dispatch:
             run.succeed(node, None, (), "left_out", prepared.reason)
             self.ended.append(node)
             return None
-        self._prepared[node] = record.node, prepared
+        self._prepared[node] = (record.node, prepared)
         return prepared
 
     def _exclusive(self, node: PlanNode, info: FunctionInfo | None) -> tuple[str, ...]:
@@ -153,16 +174,20 @@ class Dispatch:
         """
         if node.kind == "agent":
             return (f"agent:{node.call}", *node.writes)
-        if info is None and not node.writes and not node.impact:
+        declares_nothing = not node.writes and not node.impact
+        if info is None and declares_nothing:
             return ()
+
         writes = (*node.writes, *(info.writes if info else ()))
-        if not writes and not node.impact and not (info and info.impact):
+        may_change_something = bool(writes or node.impact or (info and info.impact))
+        if not may_change_something:
             return ()
+
         state = self._run.state
         races = [
-            f"race:{one}"
-            for one in state.nodes[node.id].serves
-            if state.any_of(one) and node.id in state.nodes[one].node.after
+            f"race:{follower}"
+            for follower in state.nodes[node.id].serves
+            if state.any_of(follower) and node.id in state.nodes[follower].node.after
         ]
         return tuple(dict.fromkeys((*writes, *races)))
 
@@ -182,7 +207,9 @@ class Dispatch:
         """Seconds until its endpoint takes another call."""
         if not self._buckets:
             return 0.0
-        bucket = self._buckets.get(node.endpoint or (info.endpoint if info else ""))
+
+        endpoint = node.endpoint or (info.endpoint if info else "")
+        bucket = self._buckets.get(endpoint)
         return bucket.take(self._run.at) if bucket else 0.0
 
     # --- time limits ------------------------------------------------------------------------------------------
@@ -213,8 +240,10 @@ class Dispatch:
 
     def stand(self, node: str) -> None:
         """Stop the time of an attempt."""
-        if node not in self._left:
-            self._left[node] = max(0.0, self._deadlines.pop(node, NEVER) - self._run.at)
+        if node in self._left:
+            return
+        due = self._deadlines.pop(node, NEVER)
+        self._left[node] = max(0.0, due - self._run.at)
 
     def go_on(self, node: str) -> None:
         """Let the time of an attempt continue, if it stood still."""
@@ -231,8 +260,9 @@ class Dispatch:
         """Return the attempts whose time is over and that were not reported before."""
         now = self._run.at
         self._next_due = NEVER
-        found = [node for node, due in self._deadlines.items() if due <= now]
-        for node in found:
+        over = [node for node, due in self._deadlines.items() if due <= now]
+        for node in over:
             del self._deadlines[node]
+
         self._watch(min(self._deadlines.values(), default=NEVER))
-        return [node for node in found if not self._run.attempts[node].ending]
+        return [node for node in over if not self._run.attempts[node].ending]

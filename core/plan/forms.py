@@ -59,8 +59,10 @@ def id_of(value: object) -> object:
 
 
 def _is_id(value: str) -> str:
-    letters = all(character in "_-" or unicodedata.category(character)[0] in "LMN" for character in value)
-    if not letters or not 0 < len(value) <= MAX_ID or value[0] == "-":
+    is_of_letters = all(
+        character in "_-" or unicodedata.category(character)[0] in "LMN" for character in value
+    )
+    if not is_of_letters or not 0 < len(value) <= MAX_ID or value[0] == "-":
         raise ValueError(f"an id is a word of at most {MAX_ID} letters, digits, `_` and `-`, in any script")
     return value
 
@@ -163,6 +165,7 @@ def read_data(text: str) -> JSON:
         raise PlanError(
             f"the plan has more than {MAX_BYTES} characters, which is the most that is read; shorten it"
         )
+
     try:
         _refuse_traps(text)
         data: object = yaml.load(text, Loader=_LOADER)
@@ -186,6 +189,7 @@ def _refuse_traps(text: str) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+
         if depth > MAX_DEPTH:
             raise PlanError(f"the plan is nested more than {MAX_DEPTH} levels deep; write it flatter")
 
@@ -224,6 +228,7 @@ def read_written(text: str) -> JSON:
         repaired = _with_quotes(text)
         if len(text) > MAX_BYTES or repaired == text:
             raise
+
         try:
             return read_data(repaired)
         except PlanError:
@@ -282,21 +287,27 @@ def _read_form(text: str, exact: bool) -> PlanForm:
     constraints = data.get("constraints") if isinstance(data, dict) else None
     if isinstance(data, dict) and isinstance(constraints, list) and not exact:
         data = {**data, "constraints": [_sentence_of(item) for item in constraints]}
+
+    is_single_step = isinstance(data, dict) and "id" in data and "steps" not in data
     if isinstance(data, list):
         data = {"steps": data}
-    elif isinstance(data, dict) and "id" in data and "steps" not in data:
+    elif is_single_step:
         data = {"steps": [data]}
     if not isinstance(data, dict):
         raise PlanError("a plan is a mapping with `goal`, `steps` or both, in YAML or JSON")
+
+    # Counted before they are looked at one by one.
     steps = data.get("steps")
     if isinstance(steps, list) and len(steps) > MAX_STEPS:
         raise TooManySteps(len(steps))
+
     misplaced = next((name for name in _BESIDE_THE_NAME if name in data), "")
     if misplaced:
         raise PlanError(
             f"`{misplaced}` is not a part of the plan: it is given beside it, as {misplaced}=… behind the plan's name "
             f"where PLAN is written, or as an option of the command"
         )
+
     try:
         form = PlanForm.model_validate(data)
     except ValidationError as error:
@@ -330,6 +341,7 @@ def read_plan(text: str, *, id: str, exact: bool = False) -> PlanGraph:
             "a person accepts the result of a step, not of a whole plan; put `by: person` into the contract of the step "
             "that gives the result"
         )
+
     return make_plan(
         id,
         (node_of(step) for step in form.steps),
@@ -342,7 +354,7 @@ def read_plan(text: str, *, id: str, exact: bool = False) -> PlanGraph:
 def goal_text(goal: str) -> str:
     """Write a plan that has only a goal, as `read_plan` reads it."""
     quoted = json.dumps({"goal": goal}, ensure_ascii=False)
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def node_of(step: StepForm) -> PlanNode:
@@ -353,10 +365,12 @@ def node_of(step: StepForm) -> PlanNode:
     """
     if step.by:
         return _node_of_person(step)
-    if bool(step.call) == bool(step.agent):
+    does_both_or_none = bool(step.call) == bool(step.agent)
+    if does_both_or_none:
         raise PlanError(
             f"step {step.id!r} needs either `call:` (a function) or `agent:` (a name) with `task:`, not both or none"
         )
+
     if step.agent and not step.task:
         raise PlanError(
             f"step {step.id!r} calls the agent {step.agent!r} without a `task:`; say what it shall do"
@@ -365,6 +379,7 @@ def node_of(step: StepForm) -> PlanNode:
         raise PlanError(
             f"step {step.id!r} calls a function; `intent`, `scope` and `tools` are for a step with `agent:`"
         )
+
     return PlanNode(
         id=step.id,
         kind="agent" if step.agent else "tool",
@@ -399,12 +414,14 @@ def _node_of_person(step: StepForm) -> PlanNode:
         raise PlanError(
             f"step {step.id!r} is `by: person`, so it has neither `call:` nor `agent:`; say in `task:` what is to be done"
         )
+
     if not step.task:
         raise PlanError(f"step {step.id!r} is `by: person` without a `task:`; say what they are to do")
     if step.contract is not None and step.contract.by:
         raise PlanError(
             f"step {step.id!r} is done by the person, who need not accept it as well; take `by` out of its contract"
         )
+
     return PlanNode(
         id=step.id,
         kind="person",
@@ -438,11 +455,18 @@ def step_of(node: PlanNode) -> dict[str, JSON]:
     out = node_to_json(node)
     del out["kind"]
     _name_worker(node, out)
-    if isinstance(rules := out.get("contract"), dict):
-        out["contract"] = {"regex" if name == "pattern" else name: rule for name, rule in rules.items()}
+    rules = out.get("contract")
+    if isinstance(rules, dict):
+        out["contract"] = _with_written_names(rules)
+
     for name in ("endpoint", "spawned_by"):
         out.pop(name, None)
     return out
+
+
+def _with_written_names(rules: Mapping[str, JSON]) -> dict[str, JSON]:
+    """A contract of the journal with the names that its form has."""
+    return {"regex" if name == "pattern" else name: rule for name, rule in rules.items()}
 
 
 def plan_text(goal: str, nodes: Iterable[PlanNode]) -> str:
@@ -460,10 +484,11 @@ def _written(node: PlanNode) -> JSON:
         if name not in ("kind", "spawned_by", "endpoint")
     }
     _name_worker(node, data)
+
+    # At the end, as its author would write it.
     contract = data.pop("contract", None)
     if isinstance(contract, dict):
-        words = {"pattern": "regex"}
-        data["contract"] = {words.get(name, name): value for name, value in contract.items()}
+        data["contract"] = _with_written_names(contract)
     return data
 
 
@@ -483,11 +508,12 @@ def node_to_json(node: PlanNode) -> dict[str, JSON]:
     """Return a node in its journal form, without defaults."""
     plain = PlanNode(node.id)
     out: dict[str, JSON] = {"id": node.id, "kind": node.kind}
+
     for field in dataclasses.fields(PlanNode):
         value = getattr(node, field.name)
-        if field.name in out or value == getattr(plain, field.name):
-            continue
-        out[field.name] = _plain(value)
+        is_default = value == getattr(plain, field.name)
+        if field.name not in out and not is_default:
+            out[field.name] = _plain(value)
     return out
 
 
@@ -497,15 +523,18 @@ def node_from_json(data: Mapping[str, JSON]) -> PlanNode:
     Raises:
         PlanError: it holds no node.
     """
-    known: dict[str, Any] = {f.name: data[f.name] for f in dataclasses.fields(PlanNode) if f.name in data}
+    names = [field.name for field in dataclasses.fields(PlanNode)]
+    known: dict[str, Any] = {name: data[name] for name in names if name in data}
     try:
         if "refs" in known:
             known["refs"] = {name: Ref(**ref) for name, ref in known["refs"].items()}
         if "contract" in known:
             known["contract"] = Contract(**known["contract"])
+
         for name in ("after", "writes", "scope", "tools"):
             if name in known:
                 known[name] = tuple(known[name])
+
         return PlanNode(**known)
     except (TypeError, AttributeError) as error:
         raise PlanError(f"the journal holds a plan node that can't be read ({error})") from error
@@ -543,21 +572,24 @@ def version_from_json(data: Mapping[str, Any]) -> PlanVersion:
 
 
 def _plain(value: object) -> JSON:
+    """A value of a node as plain data, without the defaults of its parts."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
+
     if isinstance(value, Ref | Contract):
         empty: object = Ref("") if isinstance(value, Ref) else Contract()
         return {
-            f.name: _plain(getattr(value, f.name))
-            for f in dataclasses.fields(value)
-            if getattr(value, f.name) != getattr(empty, f.name)
+            field.name: _plain(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if getattr(value, field.name) != getattr(empty, field.name)
         }
     return cast(JSON, value)
 
 
 def _yaml_place(error: Exception) -> str:
+    """Where a text is no YAML, and why."""
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or str(error)
     return f"line {mark.line + 1}, column {mark.column + 1}: {what}" if mark else what[:200]
@@ -568,18 +600,21 @@ def _sentence(error: ValidationError, data: object, prefix: Sequence[str | int] 
     first = error.errors()[0]
     path = [*prefix, *first["loc"]]
     place = ".".join(map(str, path)) or "the plan"
-    if len(path) > 1 and path[0] == "steps" and isinstance(path[1], int):
-        name = _name_of(data, path[1])
+    is_of_a_step = len(path) > 1 and path[0] == "steps" and isinstance(path[1], int)
+    if is_of_a_step:
         fields = ".".join(map(str, path[2:]))
-        place = f"step {name}" + (f", field `{fields}`" if fields else "")
-    more = len(error.errors()) - 1
-    also = f" (and {more} more)" if more else ""
+        place = f"step {_name_of(data, int(path[1]))}" + (f", field `{fields}`" if fields else "")
+
     value = first.get("input")
     shown = f", not {str(value)[:60]!r}" if isinstance(value, str | int | float | bool) else ""
-    return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}{shown}{also}"
+    further = len(error.errors()) - 1
+    also = f" (and {further} more)" if further else ""
+    message = first["msg"]
+    return f"{place}: {message[:1].lower()}{message[1:]}{shown}{also}"
 
 
 def _name_of(data: object, index: int) -> str:
+    """A step by its id, as far as it has one, and its number."""
     steps = data.get("steps") if isinstance(data, dict) else None
     step = steps[index] if isinstance(steps, list) and index < len(steps) else None
     name = step.get("id") if isinstance(step, dict) else None

@@ -609,7 +609,7 @@ class PlanMachine:
     def _end_attempt(self, attempt: Attempt, *, is_told: bool = False) -> None:
         """Have an attempt stopped. If only its output is being judged, it is over at once.
 
-        `is_told`: whoever carries it out was told already.
+        `is_told`: that was asked for already.
         """
         if attempt.judging:
             self._drop(attempt.judging)

@@ -12,6 +12,7 @@ from typing import Final
 
 from iact.core.plan import answers, questions
 from iact.core.plan.admission import DONE_OR_RUNNING, NOT_STARTED
+from iact.core.plan.answers import WayOut
 from iact.core.plan.asking import asked
 from iact.core.plan.execution import Execution
 from iact.core.plan.forms import read_plan, read_step
@@ -44,7 +45,9 @@ class Planner:
         self.given: Sequence[PlanNode] = ()
         """Steps that were not written by the planner."""
         self._held: dict[str, PlanNode] = {}
+        """Steps that were read and wait for the steps that they depend on."""
         self._problems: list[str] = []
+        """What is wrong with the steps that were read, in sentences."""
 
     # --- asking for steps -----------------------------------------------------------------------------
 
@@ -53,23 +56,27 @@ class Planner:
         run = self._run
         opening = run.mode.opening(run.situation(), self.given)
         if opening is not None:
-            opened = yield from self._open(opening)
-            if opened or self.given or not run.mode.falls_back():
-                if not opened and self.given:
-                    run.warn("The steps run as they are written, without a profile.")
-                    run.add("planned", self.given)
+            has_steps = yield from self._open(opening)
+            if not has_steps and self.given:
+                run.warn("The steps run as they are written, without a profile.")
+                run.add("planned", self.given)
+            if has_steps or self.given or not run.mode.falls_back():
                 return
+
+        # Its steps may start while it is being written, those with effects only when it is whole.
         question = questions.plan(run.situation())
-        self.reading, run.whole = True, False
+        self.reading = True
+        run.whole = False
         text = yield from asked(run, "plan", question)
         self.reading = False
         if text is None:
             run.warn(NO_PLAN)
             return
+
         reason, nodes = self._left()
-        leaving = None if nodes or self._begun else answers.way_out(text)
-        if leaving is not None:
-            run.leave(leaving)
+        way_out = None if nodes or self._begun else answers.way_out(text)
+        if way_out is not None:
+            run.leave(way_out)
             return
         joined = yield from self._join(reason, nodes)
         if not joined:
@@ -85,22 +92,26 @@ class Planner:
 
         Returns whether there are steps now.
         """
-        run, question, fits, left = self._run, opening, 1, 2
-        while left:
+        run = self._run
+        question = opening
+        refits_left = 1
+        tries_left = 2
+        while tries_left:
             text = yield question
             if text is None:
                 run.warn("No profile could be had.")
                 return False
+
             try:
                 run.join("profile", run.mode.opened(text, run.catalogue))
             except PlanError as error:
                 run.warn(f"The plan could not be used: {error}")
-                problems, infos = _problems_of(error), run.infos()
-                if isinstance(error, PlanInvalid) and error.shaped and fits:
-                    fits -= 1
-                    corrected = questions.refit(opening.parts, text, infos, problems)
+                problems = _problems_of(error)
+                if isinstance(error, PlanInvalid) and error.shaped and refits_left:
+                    refits_left -= 1
+                    corrected = questions.refit(opening.parts, text, run.infos(), problems)
                 else:
-                    left -= 1
+                    tries_left -= 1
                     corrected = questions.correct(opening.parts, text, problems)
                 question = PlanQuestion("correct", parts=corrected, shape=answers.SHAPES["profile"])
             else:
@@ -110,23 +121,26 @@ class Planner:
     def _corrected(self, question: questions.Question, text: str) -> Thinking:
         """Ask the planner for its one corrected try. Steps that have started stay as they are."""
         run = self._run
-        running = [one for one, node in run.state.plan.nodes.items() if node.kind in WORK]
-        problems = [
-            *self._problems,
-            *([f"These steps run already, don't write them again: {', '.join(running)}."] if running else []),
-        ]
+        running = [id for id, node in run.state.plan.nodes.items() if node.kind in WORK]
+        problems = list(self._problems)
+        if running:
+            problems.append(f"These steps run already, don't write them again: {', '.join(running)}.")
+
         rest = yield from asked(run, "correct", questions.correct(question, text, problems))
         if run.concluded:
             return
-        leaving = answers.way_out(rest) if rest is not None and not running else None
-        if leaving is not None:
-            run.leave(leaving)
+        way_out = answers.way_out(rest) if rest is not None and not running else None
+        if way_out is not None:
+            run.leave(way_out)
             return
-        first, self._problems = self._problems, []
+
+        problems_before = self._problems
+        self._problems = []
         nodes = self._parsed(rest) if rest is not None else ()
         joined = yield from self._join("corrected", nodes, decided=True)
         if not joined:
-            run.warn("The plan could not be used, also after one correction.", *(self._problems or first))
+            problems = self._problems or problems_before
+            run.warn("The plan could not be used, also after one correction.", *problems)
 
     def _join(
         self, reason: str, nodes: Sequence[PlanNode], *, decided: bool = False
@@ -140,6 +154,7 @@ class Planner:
             if checked is not None:
                 begin = self._run.add if decided else self._run.join
                 begin(reason, list(checked.nodes.values()))
+
         if not self._problems:
             self._run.admit()
         return not self._problems
@@ -153,18 +168,20 @@ class Planner:
         If only parameters don't fit their functions, they are asked for again, with the functions' schemas, because a
         plan's writer has only seen signatures. This does not use up the correction of the plan's shape.
         """
-        run, left = self._run, _FITS
+        run = self._run
+        refits_left = _FITS
         while True:
             try:
                 checked = run.admission.check(nodes, known)
             except PlanError as error:
-                question = self._misfit(nodes, error) if left else None
+                question = self._misfit(nodes, error) if refits_left else None
                 text = (yield question) if question is not None else None
-                again = self._refitted(nodes, text) if text is not None else None
-                if again is None:
+                refitted = self._refitted(nodes, text) if text is not None else None
+                if refitted is None:
                     self._problems.extend(_problems_of(error))
                     return None
-                nodes, left = again, left - 1
+                nodes = refitted
+                refits_left -= 1
             else:
                 run.warn(*checked.warnings)
                 return checked
@@ -179,14 +196,16 @@ class Planner:
     def _refitted(self, nodes: Sequence[PlanNode], text: str) -> tuple[PlanNode, ...] | None:
         """Return the steps with the parameters that `text` gives for some of them; None if it can't be read."""
         try:
-            found = read_plan(answers.plan_text(text), id=self._run.state.plan.id).nodes
+            corrected = read_plan(answers.plan_text(text), id=self._run.state.plan.id).nodes
         except PlanError:
             return None
+
+        # Only parameters were asked for: whatever else was written differs for no reason.
         return tuple(
-            dataclasses.replace(one, params=found[one.id].params, refs=found[one.id].refs)
-            if one.id in found
-            else one
-            for one in nodes
+            dataclasses.replace(node, params=corrected[node.id].params, refs=corrected[node.id].refs)
+            if node.id in corrected
+            else node
+            for node in nodes
         )
 
     def plan_on(self) -> Thinking:
@@ -196,11 +215,13 @@ class Planner:
         text = yield from asked(run, "plan", questions.replan(run.situation(), reason))
         if text is None or run.concluded:
             return
+
         try:
             checked = run.admission.read_rest(text)
         except PlanError as error:
             run.warn(f"The rest of the plan could not be used: {error}")
             return
+
         if checked is not None:
             run.warn(*checked.warnings)
             run.join("planned on", list(checked.nodes.values()))
@@ -211,29 +232,32 @@ class Planner:
 
         `wanted`: a person asked for other steps, so that the new ones are what is asked for.
         """
-        run, state = self._run, self._run.state
+        run = self._run
+        state = run.state
         self._problems = []
         question = questions.replan(run.situation(), reason)
+
+        # The one corrected try is for what is wrong with steps, not for a reply that names none on purpose.
         text = yield from asked(run, "replan", question)
-        checked = (yield from self._replanned(text)) if text is not None else None
-        leaving = answers.way_out(text) if checked is None and text is not None else None
-        if checked is None and text is not None and leaving is None:
+        checked, way_out = yield from self._replanned(text)
+        if text is not None and checked is None and way_out is None:
             rest = yield from asked(run, "correct", questions.correct(question, text, self._problems))
-            checked = (yield from self._replanned(rest)) if rest is not None else None
-            leaving = answers.way_out(rest) if checked is None and rest is not None else None
+            checked, way_out = yield from self._replanned(rest)
+
         if run.concluded:  # meanwhile
             return
-        if leaving is not None:
-            run.leave(leaving)
+        if way_out is not None:
+            run.leave(way_out)
             return
         if checked is None:
             run.warn("No usable new plan could be had; the old one stands.")
             run.no_new_plan = run.follows_1_3
             return
-        gone = state.work_in(*NOT_STARTED, "failed_retryable")
-        nodes = tuple(checked.nodes.values())
-        nodes = run.take_places(nodes, [*state.work_in("failed"), *gone], wanted=wanted)
-        run.adopt(state.plan.revise(f"replan: {reason}", add=nodes, drop=gone, finished=[]))
+
+        dropped = state.work_in(*NOT_STARTED, "failed_retryable")
+        gone = [*state.work_in("failed"), *dropped]
+        nodes = run.take_places(tuple(checked.nodes.values()), gone, wanted=wanted)
+        run.adopt(state.plan.revise(f"replan: {reason}", add=nodes, drop=dropped, finished=[]))
         run.admit()
 
     def break_off(self) -> bool:
@@ -245,12 +269,22 @@ class Planner:
             self._held.clear()
         return begun
 
-    def _replanned(self, text: str) -> Generator[PlanQuestion, str | None, Checked | None]:
-        """Return the further steps in a reply. They may refer to steps that have run or are running."""
+    def _replanned(
+        self, text: str | None
+    ) -> Generator[PlanQuestion, str | None, tuple[Checked | None, WayOut | None]]:
+        """Return the further steps in a reply, or else what it says instead of naming steps; neither if there is none.
+
+        The steps may refer to those that have run or are running.
+        """
+        if text is None:
+            return None, None
+
         nodes = self._parsed(text)
-        if not nodes:
-            return None
-        return (yield from self._fitted(nodes, self._run.state.in_state(*DONE_OR_RUNNING)))
+        checked = None
+        if nodes:
+            checked = yield from self._fitted(nodes, self._run.state.in_state(*DONE_OR_RUNNING))
+        way_out = answers.way_out(text) if checked is None else None
+        return checked, way_out
 
     def _parsed(self, text: str) -> tuple[PlanNode, ...]:
         """Return the steps in a reply, under free ids; none and `_problems` if none can be read."""
@@ -271,6 +305,7 @@ class Planner:
         """Finish writing; faults become warnings."""
         self.growing = False
         run = self._run
+
         reason, nodes = self._left()
         if nodes:
             try:
@@ -281,6 +316,7 @@ class Planner:
                 run.warn(*checked.warnings)
                 run.given.update(checked.nodes)
                 run.add(reason, list(checked.nodes.values()))
+
         run.warn(*self._problems)
         if not self._problems:
             run.admit()
@@ -292,23 +328,33 @@ class Planner:
         except PlanError as error:
             self._problems.append(str(error))
             return
+
         if node.id in self._held or node.id in self._run.state.nodes:
             self._problems.append(f"Two steps have the id {node.id!r}; give each its own.")
             return
+
         self._held[node.id] = node
         while self._admit_some():
             pass
 
     def _admit_some(self) -> bool:
+        """Admit the held steps whose dependencies have arrived. Returns whether there was one that may run."""
         present = self._run.state.plan.nodes
-        able = [n for n in self._held.values() if all(d in present for d in n.dependencies)]
-        return bool([n for n in able if self._admitted(n)])
+        complete = [
+            node
+            for node in self._held.values()
+            if all(dependency in present for dependency in node.dependencies)
+        ]
+        admitted = [node for node in complete if self._admitted(node)]
+        return bool(admitted)
 
     def _admitted(self, node: PlanNode) -> bool:
+        """Let a held step join the plan, if it may."""
         try:
             self._run.admission.check([node], self._run.state.plan.nodes.keys())
         except PlanError:
             return False
+
         del self._held[node.id]
         if self.growing:
             self._run.given.add(node.id)
@@ -319,8 +365,10 @@ class Planner:
         """Return the steps that were read and are still waiting, and the reason for adding them."""
         for raw in self._reader.close():
             self._arrived(raw)
+
         if not self._begun and not self._held and not self._problems:
             return "planned", self._parsed(self._reader.text)
+
         nodes = tuple(self._held.values())
         self._held.clear()
         return "planned", nodes

@@ -20,7 +20,7 @@ reasoning). What steps returned is data, marked as such. How a question is fitte
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -140,7 +140,8 @@ def step(node: PlanNode, arguments: Mapping[str, JSON] | None = None) -> str:
     """
     given: dict[str, JSON] = dict(node.params if arguments is None else arguments)
     for name, ref in node.refs.items():
-        if arguments is not None and len(as_text(arguments.get(name))) <= _SUMMARY:
+        is_short = arguments is not None and len(as_text(arguments.get(name))) <= _SUMMARY
+        if is_short:
             continue
         source = "the winner" if ref.step == WINNER else ref.step
         place = f".{ref.field}" if ref.field else ""
@@ -161,17 +162,17 @@ def in_full(node: PlanNode) -> str:
 
 def work(state: PlanState) -> list[NodeRecord]:
     """The steps of the current version, without the engine's thoughts, in its order."""
-    return [state.nodes[one] for one, node in state.plan.nodes.items() if node.kind in WORK]
+    return [state.nodes[node.id] for node in state.plan.nodes.values() if node.kind in WORK]
 
 
 def lineage(state: PlanState, record: NodeRecord) -> list[NodeRecord]:
     """The failed steps that a step replaces, oldest first."""
-    found: list[NodeRecord] = []
+    replaced: list[NodeRecord] = []
     before = state.nodes.get(record.node.spawned_by)
-    while before is not None and before.state == "failed" and before not in found:
-        found.insert(0, before)
+    while before is not None and before.state == "failed" and before not in replaced:
+        replaced.insert(0, before)
         before = state.nodes.get(before.node.spawned_by)
-    return found
+    return replaced
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
@@ -180,11 +181,11 @@ def lineage(state: PlanState, record: NodeRecord) -> list[NodeRecord]:
 def _words(it: PlanSituation) -> QuestionPart:
     """The person's words, which stand above everything else that a model reads here."""
     later = [record.node.task for record in it.state.nodes.values() if record.node.kind == "interjection"]
-    said = [*it.briefing.words, *later]
-    if not said:
+    messages = [*it.briefing.words, *later]
+    if not messages:
         return text_part("words", "")
     head = "What the person wrote, word for word, the newest last. It stands above everything else here; if they want to stop, stop."
-    return QuestionPart("words", head, tuple(Item(fenced(text.strip())) for text in said), share=3)
+    return QuestionPart("words", head, tuple(Item(fenced(text.strip())) for text in messages), share=3)
 
 
 def _goal(it: PlanSituation) -> QuestionPart:
@@ -196,18 +197,20 @@ def _goal(it: PlanSituation) -> QuestionPart:
 
 
 def _conversation(it: PlanSituation) -> QuestionPart:
+    """What was said before the request, of which only a summary may be known."""
     items: list[Item] = []
     if it.briefing.summary:
         items.append(Item(f"Before that, in short:\n{fenced(it.briefing.summary)}", id="conversation"))
-    for number, said in enumerate(it.briefing.conversation):
-        who = "The person" if said.who == "person" else "The answer"
-        short = f"{who}: {inline(said.text, _SUMMARY)}"
-        items.append(Item(f"{who}:\n{fenced(said.text.strip())}", short, id=f"message {number + 1}"))
+    for number, message in enumerate(it.briefing.conversation, 1):
+        who = "The person" if message.who == "person" else "The answer"
+        whole = f"{who}:\n{fenced(message.text.strip())}"
+        short = f"{who}: {inline(message.text, _SUMMARY)}"
+        items.append(Item(whole, short, id=f"message {number}"))
+
     if not items:
         return text_part("conversation", "")
-    return QuestionPart(
-        "conversation", "The conversation before it, the newest last:", tuple(items), share=2, compacts=True
-    )
+    head = "The conversation before it, the newest last:"
+    return QuestionPart("conversation", head, tuple(items), share=2, compacts=True)
 
 
 def _memory(it: PlanSituation) -> QuestionPart:
@@ -220,21 +223,20 @@ def _known(it: PlanSituation) -> QuestionPart:
     head = (
         "What is known already; `$name` in a parameter, or in the task of an agent, hands the whole value on:"
     )
-    items = tuple(
-        Item(f"- {known.about}" + (f": {known.text}" if known.text is not None else ""), f"- {known.about}")
-        for known in it.briefing.known
-    )
-    return QuestionPart("known", head if items else "", items, share=1)
+    items = []
+    for known in it.briefing.known:
+        value = f": {known.text}" if known.text is not None else ""
+        items.append(Item(f"- {known.about}{value}", f"- {known.about}"))
+    return QuestionPart("known", head if items else "", tuple(items), share=1)
 
 
 def _files(it: PlanSituation) -> QuestionPart:
-    listed = list(it.briefing.files)
-    if not listed:
+    files = it.briefing.files
+    if not files:
         return text_part("files", "")
     more = f" and {it.briefing.more_files} more" if it.briefing.more_files else ""
-    return text_part(
-        "files", f"Files of the workspace when the plan began: {', '.join(listed)}{more}.", share=0.5
-    )
+    text = f"Files of the workspace when the plan began: {', '.join(files)}{more}."
+    return text_part("files", text, share=0.5)
 
 
 def _day(it: PlanSituation) -> str:
@@ -245,9 +247,11 @@ def _functions(it: PlanSituation, named: Collection[str] | None = None) -> Quest
     """The functions: signatures with summaries, of all of them, or of those that are `named`; the others by name."""
     infos = [info for info in it.infos if named is None or info.name in named]
     rest = [info.name for info in it.infos if info not in infos]
+
     items = [Item(function(info), f"- {info.name}") for info in infos]
     if rest:
         items.append(Item(f"- others, of which nothing was needed so far: {', '.join(rest)}"))
+
     head = _FUNCTIONS if any(info.signature for info in infos) else _PLAIN_FUNCTIONS
     return QuestionPart("functions", head, tuple(items or [Item("- none")]), share=3)
 
@@ -260,6 +264,7 @@ def _ran(it: PlanSituation, *, most: int = SHOWN, repaired: Collection[str] = ()
     ended = [record for record in it.state.nodes.values() if record.node.kind in WORK and _has_run(record)]
     # The order in which they ended is the one in which a reader can follow them.
     ended.sort(key=lambda record: record.ended if record.ended is not None else 0.0)
+
     items = tuple(_item(it, record, most, repaired) for record in ended)
     if not items:
         return text_part("ran", "Nothing has run yet.")
@@ -268,52 +273,61 @@ def _ran(it: PlanSituation, *, most: int = SHOWN, repaired: Collection[str] = ()
 
 
 def _has_run(record: NodeRecord) -> bool:
-    return record.ended is not None and not (record.state == "cancelled" and record.cause == "dropped")
+    was_dropped = record.state == "cancelled" and record.cause == "dropped"
+    return record.ended is not None and not was_dropped
 
 
 def _item(it: PlanSituation, record: NodeRecord, most: int, repaired: Collection[str]) -> Item:
     """One step that has ended, with what came of it. `repaired`: steps that are said to be under repair."""
-    head = f"## {record.node.id}: {step(record.node, record.arguments)}"
-    notes = [f"(a rule applied: {rule})" for rule in it.rules.get(record.node.id, ())]
-    if record.node.spawned_by in it.state.nodes and record.node.spawned_by in it.superseded:
-        notes.append(f"(in the place of {record.node.spawned_by})")
-    instead = [
-        other.node.id
-        for other in it.state.nodes.values()
-        if other.node.spawned_by == record.node.id and other.node.kind in WORK
-    ]
-    if instead and record.node.id in it.superseded:
-        notes.append(f"(replaced by {', '.join(instead)})")
-    if record.node.id in repaired:
-        notes.append("(it is being repaired)")
-    lead = "\n".join([head, *notes])
+    id = record.node.id
+    head = f"## {id}: {step(record.node, record.arguments)}"
+    lead = "\n".join([head, *_notes(it, record, repaired)])
 
     if record.state == "executed" and record.validation != "left_out":
         text = as_text(record.output).rstrip("\n")
         kind = "" if isinstance(record.output, str) else " (JSON)"
-        shown = _quoted(cut(text, most))
-        return Item(
-            f"{lead}\nResult{kind}:{shown}", f"{head}\nResult: {len(text):,} characters", record.node.id
-        )
+        whole = f"{lead}\nResult{kind}:{_quoted(cut(text, most))}"
+        return Item(whole, f"{head}\nResult: {len(text):,} characters", id)
+
     if record.state == "failed":
-        return Item(
-            f"{lead}\nError: {cut(record.error, most)}",
-            f"{head}\nError: {inline(record.error)}",
-            record.node.id,
-        )
+        whole = f"{lead}\nError: {cut(record.error, most)}"
+        return Item(whole, f"{head}\nError: {inline(record.error)}", id)
+
     why = f": {record.error}" if record.error else "."
-    return Item(f"{lead}\nNot done{cut(why, most)}", head, record.node.id)
+    return Item(f"{lead}\nNot done{cut(why, most)}", head, id)
+
+
+def _notes(it: PlanSituation, record: NodeRecord, repaired: Collection[str]) -> Iterator[str]:
+    """Yield what happened around a step: which rules changed it, and what it replaced or was replaced by."""
+    id = record.node.id
+    for rule in it.rules.get(id, ()):
+        yield f"(a rule applied: {rule})"
+    if record.node.spawned_by in it.state.nodes and record.node.spawned_by in it.superseded:
+        yield f"(in the place of {record.node.spawned_by})"
+
+    heirs = [
+        other.node.id
+        for other in it.state.nodes.values()
+        if other.node.spawned_by == id and other.node.kind in WORK
+    ]
+    if heirs and id in it.superseded:
+        yield f"(replaced by {', '.join(heirs)})"
+    if id in repaired:
+        yield "(it is being repaired)"
 
 
 def _quoted(text: str) -> str:
     """What a step returned, so that it can't imitate what stands around it."""
-    return f" {text}" if text and "\n" not in text and len(text) <= _SUMMARY else f"\n{fenced(text)}"
+    if text and "\n" not in text and len(text) <= _SUMMARY:
+        return f" {text}"
+    return f"\n{fenced(text)}"
 
 
 def _running(it: PlanSituation) -> QuestionPart:
     running = [record for record in work(it.state) if record.state in _UNDER_WAY]
     if not running:
         return text_part("running", "")
+
     items = tuple(
         Item(f"- {record.node.id}: {step(record.node)}", f"- {record.node.id}") for record in running
     )
@@ -325,10 +339,15 @@ def _planned(it: PlanSituation, *, full: bool = False) -> QuestionPart:
     waiting = [record for record in work(it.state) if record.ended is None and record.state not in _UNDER_WAY]
     items = []
     for record in waiting:
-        missing = [one for one in record.node.dependencies if it.state.nodes[one].state != "executed"]
+        missing = [
+            dependency
+            for dependency in record.node.dependencies
+            if it.state.nodes[dependency].state != "executed"
+        ]
         waits = f" (waits for {', '.join(missing)})" if missing else ""
         if record.state == "failed_retryable":
             waits = f" (failed, is tried again: {inline(record.error)})"
+
         text = in_full(record.node) if full else step(record.node)
         items.append(Item(f"- {record.node.id}: {text}{waits}", f"- {record.node.id}{waits}"))
     return QuestionPart("planned", "Still planned:", tuple(items or [Item("- nothing")]), share=2)
@@ -346,18 +365,20 @@ def _attempts(it: PlanSituation) -> QuestionPart:
 
 
 def _tried(it: PlanSituation, record: NodeRecord) -> Iterable[str]:
+    """Yield how often a step failed, or what the repair of one thought of it."""
     node = record.node
     if node.kind in WORK and len(record.failures) > 1:
         errors = "; ".join(inline(error) for error in record.failures)
         yield f"- {node.id} failed {len(record.failures)} times: {errors}"
     if node.kind != "micro_planner" or not isinstance(record.output, dict):
         return
-    found = record.output.get("diagnosis")
-    if isinstance(found, dict):
-        did = {"replace": "other steps were put in its place", "skip": "it was left out"}
-        action = did.get(str(found.get("action")), "nothing was found to help")
-        reasons = [str(found.get(key) or "").strip().rstrip(".") for key in ("failure", "cause")]
-        why = "; ".join([reason for reason in reasons if reason] + [action])
+
+    diagnosis = record.output.get("diagnosis")
+    if isinstance(diagnosis, dict):
+        outcomes = {"replace": "other steps were put in its place", "skip": "it was left out"}
+        outcome = outcomes.get(str(diagnosis.get("action")), "nothing was found to help")
+        reasons = [str(diagnosis.get(key) or "").strip().rstrip(".") for key in ("failure", "cause")]
+        why = "; ".join([reason for reason in reasons if reason] + [outcome])
         yield f"- why {node.spawned_by} failed: {why}"
     elif record.output.get("reason"):
         yield f"- about {node.spawned_by}: {record.output['reason']}"
@@ -396,20 +417,24 @@ def signature(info: FunctionInfo) -> str:
     """A function's name and parameters: `shell.run(command: string, timeout: number = 60)`; `?` marks optional ones."""
     schema = info.schema or {}
     properties = schema.get("properties")
+    properties = schema.get("properties")
+    rules = properties if isinstance(properties, dict) else {}
     required = schema.get("required")
     needed = required if isinstance(required, list) else []
-    given = properties if isinstance(properties, dict) else {}
-    in_order = sorted(given.items(), key=lambda one: one[0] not in needed)
+
+    in_order = sorted(rules.items(), key=lambda parameter: parameter[0] not in needed)
     parts = [_parameter(name, rule, name in needed, name == info.body) for name, rule in in_order]
     return f"{info.name}({', '.join(parts)})"
 
 
 def _parameter(name: str, rule: JSON, needed: bool, body: bool) -> str:
+    """A parameter in a signature: `timeout: number = 60`."""
     facts = rule if isinstance(rule, dict) else {}
     default = facts.get("default")
     shown = f" = {json.dumps(default, ensure_ascii=False)}" if default not in (None, "") else ""
     optional = "" if needed or shown else "?"
-    return f"{name}{optional}: {_type(facts)}{' (body)' if body else ''}{shown}"
+    role = " (body)" if body else ""
+    return f"{name}{optional}: {_type(facts)}{role}{shown}"
 
 
 def _type(rule: Mapping[str, JSON]) -> str:
@@ -417,22 +442,32 @@ def _type(rule: Mapping[str, JSON]) -> str:
     choices = rule.get("enum")
     if isinstance(choices, list) and choices:
         more = " | …" if len(choices) > _CHOICES else ""
-        return " | ".join(json.dumps(one, ensure_ascii=False) for one in choices[:_CHOICES]) + more
-    kind, items = rule.get("type"), rule.get("items")
+        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices[:_CHOICES]) + more
+
     for several in ("anyOf", "oneOf"):
         options = rule.get(several)
         if isinstance(options, list) and options:
-            return " | ".join(dict.fromkeys(_type(one) for one in options if isinstance(one, dict)))
+            types = [_type(option) for option in options if isinstance(option, dict)]
+            return " | ".join(dict.fromkeys(types))
+
+    kind = rule.get("type")
+    items = rule.get("items")
     if kind == "array" and isinstance(items, dict):
         return f"[{_type(items)}]"
-    names = [str(one) for one in kind] if isinstance(kind, list) else [str(kind)] if kind else ["any"]
-    low, high = rule.get("minimum"), rule.get("maximum")
-    bounds = (
-        f" {low if low is not None else ''}..{high if high is not None else ''}"
-        if (low, high) != (None, None)
-        else ""
-    )
-    return " | ".join(names) + bounds
+    if isinstance(kind, list):
+        names = " | ".join(map(str, kind))
+    else:
+        names = str(kind) if kind else "any"
+    return f"{names}{_bounds(rule)}"
+
+
+def _bounds(rule: Mapping[str, JSON]) -> str:
+    """Between which numbers a parameter is: ` 1..100`; empty if that is open."""
+    low = rule.get("minimum")
+    high = rule.get("maximum")
+    if low is None and high is None:
+        return ""
+    return f" {low if low is not None else ''}..{high if high is not None else ''}"
 
 
 # --- writing steps --------------------------------------------------------------------------------------------------
@@ -490,7 +525,7 @@ def correct(question: Question, reply: str, problems: Sequence[str]) -> Question
 
 def refit(question: Question, reply: str, infos: Sequence[FunctionInfo], problems: Sequence[str]) -> Question:
     """The question that asks again for a plan with wrong parameters, with the schemas of its functions."""
-    named = {info.name for info in infos if any(info.name in one for one in problems)}
+    named = {info.name for info in infos if any(info.name in problem for problem in problems)}
     schemas = f"The functions, with the JSON Schema of their parameters:\n{_schemas(infos, named)}"
     return (*correct(question, reply, problems), text_part("subject", schemas))
 
@@ -597,14 +632,15 @@ def word(it: PlanSituation, message: str) -> Question:
 def observe(it: PlanSituation, subjects: Sequence[str]) -> Question:
     """The question about results that have just come."""
     if len(subjects) == 1:
+        kind = "one result"
         continues = "Continue, unless this result asks for more: inject steps that follow on it"
         needless = "that it makes needless"
     else:
+        kind = "results"
         continues = "Continue, unless these results ask for more: inject steps that follow on them"
         needless = "that they make needless"
     return (
-        text_part("task", f"Look at one result on the way to a goal: {', '.join(subjects)}." if len(subjects) == 1
-                  else f"Look at results on the way to a goal: {', '.join(subjects)}."),
+        text_part("task", f"Look at {kind} on the way to a goal: {', '.join(subjects)}."),
         *request(it),
         _ran(it, repaired=it.state.under_repair),
         _running(it),
@@ -616,16 +652,23 @@ def observe(it: PlanSituation, subjects: Sequence[str]) -> Question:
             "the evidence. A step that failed is repaired by somebody else: don't repair it here.",
         ),
         text_part("ways", _WAYS_OF_DATA),
-    )  # fmt: skip
+    )
 
 
 def patch(it: PlanSituation, record: NodeRecord) -> Question:
     """The question of why a step failed and what should replace it."""
     tried = lineage(it.state, record)
-    before = f" It is itself in the place of {', '.join(one.node.id for one in tried)}." if tried else ""
+    before = (
+        f" It is itself in the place of {', '.join(former.node.id for former in tried)}." if tried else ""
+    )
     times = f" (in {record.attempts} attempts)" if record.attempts > 1 else ""
-    family = {one for each in record.node.dependencies for one in (each, *it.state.nodes[each].serves)}
-    named = {record.node.call, *(it.state.nodes[one].node.call for one in (*family, *record.serves))}
+
+    # The functions that it and the steps around it call are shown in full.
+    nodes = it.state.nodes
+    around = {record.node.id, *record.serves, *record.node.dependencies}
+    for dependency in record.node.dependencies:
+        around.update(nodes[dependency].serves)
+    named = {nodes[id].node.call for id in around}
     return (
         text_part("task", "A step failed. Find out why, and replace it."),
         *request(it),
@@ -756,4 +799,4 @@ def compact(items: Sequence[Item], goal: str, words: int) -> Question:
 
 
 def _listed(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {one}" for one in lines)
+    return "\n".join(f"- {line}" for line in lines)

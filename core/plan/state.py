@@ -34,24 +34,26 @@ SPENT: Final[frozenset[Cause]] = frozenset({"transient", "interrupted"})
 
 
 class NodeChange(NamedTuple):
-    """A change of a node's state, under plan version `version`.
-
-    `at`: seconds since the plan's start. `attempt`: how often it has been dispatched. `detail`: the error or the
-    reason. `output`, `labels` (the sources of its data) and `validation` (the kind of rule that passed it) are only set
-    when it executed.
-    """
+    """A change of a node's state."""
 
     node: str
     version: int
+    """The plan version under which it happened."""
     cause: Cause
     source: State
     target: State
     at: float = 0.0
+    """Seconds since the plan's start."""
     attempt: int = 0
+    """How often the node has been dispatched."""
     detail: str = ""
+    """The error or the reason."""
     output: JSON = None
+    """What its work returned; this field and those below are only set when it executed."""
     labels: tuple[str, ...] = ()
+    """The sources of the output's data."""
     validation: str = ""
+    """The kind of rule that passed the output."""
 
     def to_json(self) -> dict[str, JSON]:
         """The change in its journal form."""
@@ -96,18 +98,18 @@ PlanEvent = NodeChange | PlanVersion | PlanExtension
 
 @dataclass(slots=True)
 class NodeRecord:
-    """The state of one node. `started`, `ended`: seconds since the plan's start.
-
-    `version`: the plan version that governed its last change. `rung`: how far recovery of it has gone.
-    """
+    """The state of one node."""
 
     node: PlanNode
     state: State = "pending"
     version: int = 1
+    """The plan version that governed its last change."""
     attempts: int = 0
     retries: int = 0
     started: float | None = None
+    """Seconds since the plan's start."""
     ended: float | None = None
+    """Seconds since the plan's start."""
     output: JSON = None
     labels: tuple[str, ...] = ()
     error: str = ""
@@ -115,6 +117,7 @@ class NodeRecord:
     cause: Cause | None = None
     """The cause of the last change."""
     rung: Rung = "pristine"
+    """How far recovery of it has gone."""
     winner: str | None = None
     """For an `any_of` join: the candidate that succeeded first."""
     missing: int = 0
@@ -136,6 +139,7 @@ class PlanState:
         self.nodes: dict[str, NodeRecord] = {}
         """Every node that any version had, including dropped ones."""
         self.outputs: dict[str, JSON] = {}
+        """The outputs of the nodes that executed."""
         self.open = 0
         """The number of nodes that are not in a terminal state."""
 
@@ -150,20 +154,22 @@ class PlanState:
         current = self.versions[-1].version if self.versions else None
         if change.parent != current or change.version != (current or 0) + 1:
             raise PlanError(f"version {change.version} of the plan does not follow on version {current}")
-        for one in change.drop:
-            if self.nodes[one].state not in ("cancelled", "skipped"):
-                raise PlanError(f"version {change.version} drops {one!r}, which is {self.nodes[one].state}")
+        for id in change.drop:
+            if self.nodes[id].state not in ("cancelled", "skipped"):
+                raise PlanError(f"version {change.version} drops {id!r}, which is {self.nodes[id].state}")
         for node in change.rewire:
             if self.nodes[node.id].state in STARTED:
                 raise PlanError(f"version {change.version} rewires {node.id!r}, which has started")
         for node in change.add:
             if node.id in self.nodes:
                 raise PlanError(f"version {change.version} adds {node.id!r}, an id that was used before")
+
         self.versions.append(change)
         self.plan = self.plan.adopt(change)
+
         for node in change.rewire:
-            for one in self.nodes[node.id].node.dependencies:
-                self.nodes[one].serves.remove(node.id)
+            for dependency in self.nodes[node.id].node.dependencies:
+                self.nodes[dependency].serves.remove(node.id)
             self.nodes[node.id].node = node
         self._take_in(change.add, change.version)
         for node in (*change.rewire, *change.add):
@@ -177,9 +183,11 @@ class PlanState:
         """
         if not self.versions or more.version != self.versions[-1].version:
             raise PlanError(f"version {more.version} of the plan is not the present one")
+
         taken = [node.id for node in more.add if node.id in self.nodes]
         if taken:
             raise PlanError(f"version {more.version} is to get {taken[0]!r}, an id that was used before")
+
         self.versions[-1] = replace(self.versions[-1], add=(*self.versions[-1].add, *more.add))
         self.plan = self.plan.extend(more.add)
         self._take_in(more.add, more.version)
@@ -187,6 +195,7 @@ class PlanState:
             self._count(self.nodes[node.id])
 
     def _take_in(self, nodes: Iterable[PlanNode], version: int) -> None:
+        """Make records for nodes of a version. Their dependencies are counted when all of them are there."""
         for node in nodes:
             self.nodes[node.id] = NodeRecord(node, version=version)
             self.open += 1
@@ -202,6 +211,7 @@ class PlanState:
         record = self.nodes[change.node]
         if record.state != change.source:
             raise IllegalTransition(f"node {change.node!r} is {record.state}, not {change.source}")
+
         target = step(record.state, change.cause, self, change.node, change.validation)
         if target != change.target:
             raise IllegalTransition(
@@ -224,53 +234,65 @@ class PlanState:
         return change
 
     def _commit(self, record: NodeRecord, change: NodeChange) -> None:
+        """Write a change into the record of its node. The caller has checked that the table has this arrow."""
         target = change.target
         record.state = target
         record.version = change.version
         record.cause = change.cause
+
         if change.cause == "dispatched":
             record.attempts += 1
             if record.started is None:
                 record.started = change.at
         elif change.cause == "retried":
             record.retries += 1
+
         if change.detail or change.cause == "lost_race":
             record.error = change.detail
         if change.cause in ("transient", "interrupted", "broke") and change.detail:
             record.failures.append(change.detail)
+
         if target in TERMINAL:
             if target == "failed":
                 record.rung = "patched" if change.cause == "join_failed" else "retried"
             self._end(record, change)
 
     def _end(self, record: NodeRecord, change: NodeChange) -> None:
+        """Note the end of a node, and what it means for those that wait for it."""
         record.ended = change.at
         self.open -= 1
         if change.target != "executed":
             return
+
         node = record.node.id
-        record.output, record.labels, record.validation = change.output, change.labels, change.validation
+        record.output = change.output
+        record.labels = change.labels
+        record.validation = change.validation
         record.error = ""
         self.outputs[node] = change.output
-        for one in record.serves:
-            follower = self.nodes[one]
-            if follower.node.join == "any_of" and node in follower.node.after:
-                if follower.winner is None:
-                    follower.winner = node
-            else:
+
+        for follower_id in record.serves:
+            follower = self.nodes[follower_id]
+            races = follower.node.join == "any_of" and node in follower.node.after
+            if not races:
                 follower.missing -= 1
+            elif follower.winner is None:
+                follower.winner = node
 
     def _count(self, record: NodeRecord) -> None:
+        """Count what a node waits for, and note with its dependencies that it does."""
         node = record.node
         record.missing = 0
         record.winner = None
-        for one in node.required:
-            insort(self.nodes[one].serves, node.id)
-            record.missing += self.nodes[one].state != "executed"
-        for one in node.candidates:
-            insort(self.nodes[one].serves, node.id)
-            if record.winner is None and self.nodes[one].state == "executed":
-                record.winner = one
+        for dependency in node.required:
+            insort(self.nodes[dependency].serves, node.id)
+            if self.nodes[dependency].state != "executed":
+                record.missing += 1
+
+        for candidate in node.candidates:
+            insort(self.nodes[candidate].serves, node.id)
+            if record.winner is None and self.nodes[candidate].state == "executed":
+                record.winner = candidate
 
     # --- questions --------------------------------------------------------------------------------
 
@@ -280,13 +302,15 @@ class PlanState:
         raced = record.node.join == "any_of"
         if record.missing == 0 and (not raced or record.winner is not None):
             return "holds"
-        if record.missing and any(self._lost(one) for one in record.node.required):
+
+        if record.missing and any(self._lost(required) for required in record.node.required):
             return "lost"
-        if raced and record.winner is None and all(self._lost(one) for one in record.node.candidates):
+        if raced and record.winner is None and all(map(self._lost, record.node.candidates)):
             return "lost"
         return "open"
 
     def _lost(self, node: str) -> bool:
+        """Whether a node has ended without a result."""
         return self.nodes[node].state in ("failed", "cancelled", "skipped")
 
     def any_of(self, node: str) -> bool:
@@ -304,15 +328,18 @@ class PlanState:
         record = self.nodes[node]
         if not record.serves:
             return False
-        for one in record.serves:
-            follower = self.nodes[one]
+
+        for follower_id in record.serves:
+            follower = self.nodes[follower_id]
             if follower.state in ("cancelled", "skipped"):
                 continue
             if follower.node.join != "any_of" or node not in follower.node.after:
                 return False
             if follower.winner in (None, node):
                 return False
-        return any(self.nodes[one].winner not in (None, node) for one in record.serves)
+
+        # Of a node whose followers were all cancelled, no race was won.
+        return any(self.nodes[follower].winner not in (None, node) for follower in record.serves)
 
     def contract_passed(self, node: str, validation: str) -> bool:
         """Whether any kind of rule passed the output: nothing executes unvalidated."""
@@ -330,50 +357,55 @@ class PlanState:
             return
         if change.target != "executed":
             return
+
         losers: set[str] = set()
-        for one in tuple(self.nodes[change.node].serves):
-            follower = self.nodes[one]
-            if follower.missing == 0 and follower.state == "pending" and self.join(one) == "holds":
-                yield one, "joined"
+        for follower_id in tuple(self.nodes[change.node].serves):
+            follower = self.nodes[follower_id]
+            may_start = follower.missing == 0 and follower.state == "pending"
+            if may_start and self.join(follower_id) == "holds":
+                yield follower_id, "joined"
             if follower.winner == change.node:
-                losers.update(c for c in follower.node.candidates if c != change.node)
+                losers.update(rival for rival in follower.node.candidates if rival != change.node)
+
+        # The end of one loser can make another superfluous, so they are gone through until nothing changes.
         changed = bool(losers)
         while changed:
             changed = False
-            for one in sorted(losers):
-                if self.nodes[one].state not in TERMINAL and self.superfluous(one):
+            for loser in sorted(losers):
+                if self.nodes[loser].state not in TERMINAL and self.superfluous(loser):
                     changed = True
-                    yield one, "lost_race"
+                    yield loser, "lost_race"
 
     def entries(self) -> Iterator[str]:
         """Yield the pending nodes that may become ready now, in order of id."""
-        for one in sorted(self.plan.nodes):
-            if self.nodes[one].state == "pending" and self.join(one) == "holds":
-                yield one
+        for node in sorted(self.plan.nodes):
+            if self.nodes[node].state == "pending" and self.join(node) == "holds":
+                yield node
 
     def in_state(self, *states: State) -> list[str]:
         """Ids of the nodes of the current version in one of `states`, in order of id."""
-        return [one for one in sorted(self.plan.nodes) if self.nodes[one].state in states]
+        return [node for node in sorted(self.plan.nodes) if self.nodes[node].state in states]
 
     def work_in(self, *states: State) -> list[str]:
         """The same, without the nodes that represent thoughts."""
-        return [one for one in self.in_state(*states) if self.nodes[one].node.kind in WORK]
+        return [node for node in self.in_state(*states) if self.nodes[node].node.kind in WORK]
 
     @property
     def under_repair(self) -> frozenset[str]:
         """Failed steps for which a replacement is being thought of."""
-        repairs = self.in_state("running") if self.versions else ()
-        return frozenset(
-            self.nodes[one].node.spawned_by for one in repairs if self.nodes[one].node.kind == "micro_planner"
-        )
+        running = self.in_state("running") if self.versions else ()
+        patchers = [
+            self.nodes[node].node for node in running if self.nodes[node].node.kind == "micro_planner"
+        ]
+        return frozenset(patcher.spawned_by for patcher in patchers)
 
     def waits_for(self, node: str) -> list[str]:
         """Why a node is not ready, one phrase per predecessor: "cves is failed"."""
         record = self.nodes[node]
         return [
-            f"{one} is {self.nodes[one].state}"
-            for one in record.node.dependencies
-            if self.nodes[one].state != "executed"
+            f"{dependency} is {self.nodes[dependency].state}"
+            for dependency in record.node.dependencies
+            if self.nodes[dependency].state != "executed"
         ]
 
     def labels_of(self, node: str) -> tuple[str, ...]:
@@ -383,14 +415,18 @@ class PlanState:
 
     def labels_of_ref(self, node: str, name: str) -> tuple[str, ...]:
         """The sources of the data of one of a node's refs."""
-        record = self.nodes[node]
-        ref = record.node.refs[name]
-        step = record.winner if ref.step == WINNER else ref.step
-        return self.nodes[step].labels if step is not None else ()
+        source = self._source_of(node, name)
+        return self.nodes[source].labels if source is not None else ()
 
     def picks(self, node: str, name: str) -> bool:
         """Whether a ref takes one element out of several: the ref's author made that choice."""
+        source = self._source_of(node, name)
+        if source is None or source not in self.outputs:
+            return False
+        return picks(self.outputs[source], self.nodes[node].node.refs[name].field)
+
+    def _source_of(self, node: str, name: str) -> str | None:
+        """The step that a node's ref takes its value from; None for the winner of a race that has none yet."""
         record = self.nodes[node]
-        ref = record.node.refs[name]
-        step = record.winner if ref.step == WINNER else ref.step
-        return step is not None and step in self.outputs and picks(self.outputs[step], ref.field)
+        step = record.node.refs[name].step
+        return record.winner if step == WINNER else step

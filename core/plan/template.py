@@ -94,10 +94,8 @@ class Parameter:
     """What it is for, in its author's words."""
 
     def shown(self, value: JSON) -> str:
-        """One of its values as a person writes it."""
-        if value is None:
-            return ""
-        return _as_text(value)
+        """One of its values as a person writes it; empty if there is none."""
+        return "" if value is None else _as_text(value)
 
     def take(self, value: JSON) -> JSON:
         """Read a value that somebody gave.
@@ -118,10 +116,12 @@ class Parameter:
             if number is None:
                 raise PlanError(f"`{self.name}` is a number, which {_shown(value)} is not.")
             return number
+
         if self.kind == "yes or no":
             if text.lower() not in _YES:
                 raise PlanError(f"`{self.name}` is yes or no, and not {_shown(value)}.")
             return _YES[text.lower()]
+
         return value if isinstance(value, str) else text
 
 
@@ -143,11 +143,11 @@ class Template:
 
     def examples(self) -> dict[str, JSON]:
         """A value for each parameter whose kept value is known, so that the plan can be looked at without others."""
-        found = {
+        known = {
             parameter.name: parameter.default if parameter.example is None else parameter.example
             for parameter in self.parameters
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in known.items() if value is not None}
 
     def fill(self, values: Mapping[str, JSON], *, name: str) -> str:
         """The text of the plan with these values. `name`: the template's, for what is wrong.
@@ -156,7 +156,7 @@ class Template:
             PlanError: a value is missing, is of another kind, or is for a parameter that there is not.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
-        unknown = [one for one in values if one not in known]
+        unknown = [name for name in values if name not in known]
         if unknown and not known:
             raise PlanError(f"The plan template {name!r} has no parameters, so it takes no {unknown[0]!r}.")
         if unknown:
@@ -164,9 +164,13 @@ class Template:
                 f"The plan template {name!r} has no parameter {unknown[0]!r}; it has {', '.join(known)}."
             )
 
-        missing = [one for one in self.parameters if one.name not in values and one.default is None]
+        missing = [
+            parameter
+            for parameter in self.parameters
+            if parameter.name not in values and parameter.default is None
+        ]
         if missing:
-            names = ", ".join(one.name for one in missing)
+            names = ", ".join(parameter.name for parameter in missing)
             raise PlanError(
                 f"The plan template {name!r} needs values for {names}; write for example {_as_written(missing)}."
             )
@@ -302,14 +306,14 @@ def _filled(value: JSON, values: Mapping[str, JSON], key: str) -> JSON:
         return value
 
     whole = _PLACE.fullmatch(value)
-    if whole is not None and whole.group(1) in values:
-        return values[whole.group(1)] if key != "regex" else _as_pattern(values[whole.group(1)])
+    if whole is not None and whole[1] in values:
+        # A value that is all of its text keeps its type.
+        return values[whole[1]] if key != "regex" else _as_pattern(values[whole[1]])
 
     def put(match: re.Match[str]) -> str:
-        if match.group(1) not in values:
-            return match.group()
-        given = values[match.group(1)]
-        return _as_pattern(given) if key == "regex" else _as_text(given)
+        if match[1] not in values:
+            return match[0]
+        return _as_pattern(values[match[1]]) if key == "regex" else _as_text(values[match[1]])
 
     return _PLACE.sub(put, value)
 
@@ -335,9 +339,11 @@ def mark(text: str, marks: Mapping[str, str]) -> str:
     if not marks:
         read_template(text)
         return text
+
     data = read_written(text)
     if not isinstance(data, dict):
         data = {"steps": data}
+
     if len(marks) > _MOST:
         raise PlanError(f"A plan template has at most {_MOST} parameters.")
 
@@ -432,12 +438,16 @@ _FIXED: Final = frozenset(
 
 def _stands_alone(match: re.Match[str]) -> bool:
     """Whether a value is not just a part of a longer word or number: not the 3 of `v3`, `30` or `1.3`."""
-    text, start, end = match.string, match.start(), match.end()
-    before, behind = text[start - 1 : start], text[end : end + 1]
+    text = match.string
+    start = match.start()
+    end = match.end()
+    before = text[start - 1 : start]
+    behind = text[end : end + 1]
     if _joined(before, text[start]) or _joined(text[end - 1], behind):
         return False
-    if _NUMBER.fullmatch(match.group()) is None:
+    if _NUMBER.fullmatch(match[0]) is None:
         return True
+
     fraction_before = before == "." and text[start - 2 : start - 1].isdigit()
     fraction_behind = behind == "." and text[end + 1 : end + 2].isdigit()
     return not (fraction_before or fraction_behind)
@@ -490,24 +500,27 @@ def offers(text: str) -> tuple[OfferedValue, ...]:
     for step in form.steps:
         worked_on += [(key, written) for key, value in step.params.items() for written in _scalars(value)]
         worked_on.append(("", step.task))
-    everything = [*worked_on, ("", form.goal), *(("", one) for one in form.constraints)]
+    everything = [*worked_on, ("", form.goal), *(("", constraint) for constraint in form.constraints)]
 
-    found: dict[str, str] = {}
+    # What a step calls a value says more than that it is a file, so such a name replaces a kind.
+    name_of: dict[str, str] = {}
     for key, written in everything:
         for value, name in _things(written, key):
-            # What a step calls it says more than that it is a file.
-            if found.get(value, "file") in ("address", "file", "folder"):
-                found[value] = name
+            if name_of.get(value, "file") in ("address", "file", "folder"):
+                name_of[value] = name
+
     for value in _names(form.goal, [written for _, written in worked_on]):
-        if not any(value in longer for longer in found):
-            found.setdefault(value, _as_name(value, "word"))
+        if not any(value in longer for longer in name_of):
+            name_of.setdefault(value, _as_name(value, "word"))
+
     for _, written in everything:
-        for number in _ALONE.findall(_without(written, found)):
-            found.setdefault(number, "number")
-    return tuple(_with_names(list(found.items())[:_OFFERED]))
+        for number in _ALONE.findall(_without(written, name_of)):
+            name_of.setdefault(number, "number")
+    return tuple(_with_names(list(name_of.items())[:_OFFERED]))
 
 
 def _scalars(value: JSON) -> Iterator[str]:
+    """The texts and numbers in a value, as they are written."""
     if isinstance(value, bool) or value is None:
         return
     if isinstance(value, int | float):
@@ -538,7 +551,8 @@ def _things(text: str, key: str) -> Iterator[tuple[str, str]]:
 def _names(goal: str, worked_on: Iterable[str]) -> Iterator[str]:
     """What the goal names: what it has in quotes, and words of it that a step works on."""
     for quoted in _QUOTED.findall(goal):
-        yield from (one.strip() for one in quoted if one.strip())
+        yield from (name.strip() for name in quoted if name.strip())
+
     words = set(_WORD.findall(goal))
     for text in worked_on:
         for word in _WORD.findall(text):
@@ -546,24 +560,28 @@ def _names(goal: str, worked_on: Iterable[str]) -> Iterator[str]:
                 yield word
 
 
-def _without(text: str, found: Iterable[str]) -> str:
-    for value in sorted(found, key=len, reverse=True):
+def _without(text: str, values: Iterable[str]) -> str:
+    """A text without these values, the longest of which are taken out first."""
+    for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, " ")
     return text
 
 
 def _as_name(value: str, otherwise: str) -> str:
+    """A value as the name of a parameter, as far as it can be one."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", value.lower()).strip("_-")
     return name if NAME.match(name) and name not in TAKEN else otherwise
 
 
-def _with_names(found: Iterable[tuple[str, str]]) -> Iterator[OfferedValue]:
+def _with_names(values: Iterable[tuple[str, str]]) -> Iterator[OfferedValue]:
     """Give each value a name of its own: `file`, `file_2`, …"""
     taken: set[str] = set()
-    for value, wanted in found:
-        name, count = wanted, 1
+    for value, wanted in values:
+        name = wanted
+        count = 1
         while name in taken:
             count += 1
             name = f"{wanted}_{count}"
+
         taken.add(name)
         yield OfferedValue(name, value)

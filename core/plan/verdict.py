@@ -44,10 +44,11 @@ JudgementKind = Literal["reached", "nothing_to_do", "not_reached", "wanted_more"
 
 @dataclass(frozen=True, slots=True)
 class GoalJudgement:
-    """What was said last about whether the goal is reached. `reason`: in the words of the judge."""
+    """What was said last about whether the goal is reached."""
 
     said: JudgementKind
     reason: str = ""
+    """In the words of the judge."""
     by: Literal["judge", "person"] = "judge"
 
 
@@ -90,7 +91,7 @@ def verdict_of(ended: Ended) -> Verdict:
     """Return the verdict on a plan that has ended."""
     missing = dict(_missing(ended))
     reached, because, by = _reached(ended, missing)
-    replaced = {one: heirs for one, heirs in ended.replaced.items() if heirs}
+    replaced = {node: heirs for node, heirs in ended.replaced.items() if heirs}
     return Verdict(
         reached=reached,
         because=because,
@@ -104,27 +105,25 @@ def verdict_of(ended: Ended) -> Verdict:
 def _reached(ended: Ended, missing: Mapping[str, str]) -> tuple[Reached, str, VerdictBy]:
     """Whether the goal was reached, why, and what that rests on."""
     reached, because, by = _judged(ended)
-    done = any(record.state == "executed" for record in _work(ended.state))
+    any_done = any(record.state == "executed" for record in _work(ended.state))
 
+    # What ended it from outside explains whatever is lacking.
     stopped = ended.stopped or (ended.bound and _bound(ended.bound))
     if stopped and (reached != "yes" or missing):
-        return "partly" if done else "no", stopped, "person" if ended.stopped else "bound"
+        return "partly" if any_done else "no", stopped, "person" if ended.stopped else "bound"
 
-    idle = ended.judgement is not None and ended.judgement.said == "nothing_to_do"
-    if not done and not idle and by != "person":
-        said = reached in ("no", "partly")
-        return "no", because if said else NOTHING_DONE, by if said else "steps"
+    nothing_to_do = ended.judgement is not None and ended.judgement.said == "nothing_to_do"
+    if not any_done and not nothing_to_do and by != "person":
+        if reached in ("no", "partly"):
+            return "no", because, by
+        return "no", NOTHING_DONE, "steps"
     if reached == "no":
         return reached, because, by
 
     if ended.broken and missing.keys() == {WHOLE}:
         return "partly", ended.broken, "check"
-    if missing:
-        return (
-            "partly",
-            because if reached == "partly" else STEPS_MISSING,
-            by if reached == "partly" else "steps",
-        )
+    if missing and reached != "partly":
+        return "partly", STEPS_MISSING, "steps"
     if ended.distrust and reached != "partly":
         return "partly", ended.distrust, "check"
     return reached, because, by
@@ -158,11 +157,11 @@ def _judged(ended: Ended) -> tuple[Reached, str, VerdictBy]:
 def _promises_were_kept(ended: Ended) -> bool:
     """Whether all steps that ran in others' places ran under their contracts."""
     nodes = ended.state.nodes
-    for one, heirs in ended.replaced.items():
-        if one in ended.wanted_otherwise:
+    for node, heirs in ended.replaced.items():
+        if node in ended.wanted_otherwise:
             continue
-        checked = nodes[one].node.contract is not NO_ERROR and one in ended.heirs
-        if not heirs or not checked:
+        is_checked = nodes[node].node.contract is not NO_ERROR and node in ended.heirs
+        if not heirs or not is_checked:
             return False
     return True
 
@@ -186,42 +185,42 @@ def _missing(ended: Ended) -> Iterator[tuple[str, str]]:
 
 def _lacks(ended: Ended, record: NodeRecord) -> str:
     """What a step owes, as a sentence; empty if nothing."""
-    one = record.node.id
-    promised = record.node.contract is not NO_ERROR and one in ended.given
-    wanted = one in ended.by_person
+    id = record.node.id
+    promised = record.node.contract is not NO_ERROR and id in ended.given
+    wanted = id in ended.by_person
 
-    if one in ended.replaced:
+    if id in ended.replaced:
         return _lacks_replaced(ended, record, promised=promised, wanted=wanted)
-    if one in ended.superseded:
+    if id in ended.superseded:
         return ""
     if record.validation == "left_out":
         return "A rule of the plan left it out." if wanted or promised else ""
     if record.state == "executed":
         return ""
 
-    if one in ended.unneeded:
+    if id in ended.unneeded:
         return _unheld() if promised else ""
-    dropped = one not in ended.state.plan.nodes
+    dropped = id not in ended.state.plan.nodes
     if dropped or record.cause == "concluded":
         return _lacks_left_out(ended, record, promised=promised, wanted=wanted)
-    if record.cause == "lost_race" or ended.state.superfluous(one):
+    if record.cause == "lost_race" or ended.state.superfluous(id):
         return ""
     return record.error or f"It is {record.state}."
 
 
 def _lacks_replaced(ended: Ended, record: NodeRecord, *, promised: bool, wanted: bool) -> str:
     """What a step owes that a model replaced or left out."""
-    one = record.node.id
-    if not ended.replaced[one]:
+    id = record.node.id
+    if not ended.replaced[id]:
         # No matter who wrote the contract: it fell, and nothing was held against it since.
         fell = record.node.contract is not NO_ERROR
         left_out = f"It failed and was left out: {record.error}" if record.error else "It was left out."
         return left_out if wanted or fell else ""
-    if promised and one not in ended.heirs:
+    if promised and id not in ended.heirs:
         return _unheld()
 
-    a_person_does_it = any(ended.state.nodes[heir].node.kind == "person" for heir in ended.replaced[one])
-    if record.node.kind == "person" and one in ended.given and not a_person_does_it:
+    a_person_does_it = any(ended.state.nodes[heir].node.kind == "person" for heir in ended.replaced[id])
+    if record.node.kind == "person" and id in ended.given and not a_person_does_it:
         return NOT_BY_PERSON
     return ""
 
@@ -229,13 +228,14 @@ def _lacks_replaced(ended: Ended, record: NodeRecord, *, promised: bool, wanted:
 def _lacks_left_out(ended: Ended, record: NodeRecord, *, promised: bool, wanted: bool) -> str:
     """What a step owes that never ran, because a model thought that it could do without."""
     judgement = ended.judgement
-    said_so = judgement is not None and judgement.said == "reached"
-    if said_so and judgement is not None and judgement.by == "person":
+    is_judged_reached = judgement is not None and judgement.said == "reached"
+    if judgement is not None and is_judged_reached and judgement.by == "person":
         return ""  # a person may do without what a person wanted
+
     if wanted or promised:
         return f"It was left out: {record.error}" if record.error else "It was left out."
     dropped = record.node.id not in ended.state.plan.nodes
-    if said_so or dropped:
+    if is_judged_reached or dropped:
         return ""
     return record.error or "It was left out."
 
@@ -247,8 +247,9 @@ def _unheld() -> str:
 def _unchecked(ended: Ended) -> Iterator[str]:
     """Yield the steps that changed something and that no rule was held against."""
     for record in _work(ended.state):
-        bare = record.state == "executed" and record.validation == "no_error"
-        if bare and record.node.id in ended.effects and record.node.id not in ended.superseded:
+        is_unchecked = record.state == "executed" and record.validation == "no_error"
+        had_effect = record.node.id in ended.effects
+        if is_unchecked and had_effect and record.node.id not in ended.superseded:
             yield record.node.id
 
 
@@ -268,7 +269,7 @@ def verdict_json(verdict: Verdict) -> dict[str, JSON]:
         "reached": verdict.reached,
         "because": verdict.because,
         "missing": dict(verdict.missing or {}),
-        "replaced": {one: list(heirs) for one, heirs in (verdict.replaced or {}).items()},
+        "replaced": {node: list(heirs) for node, heirs in (verdict.replaced or {}).items()},
         "unchecked": list(verdict.unchecked),
         "by": verdict.by,
     }

@@ -65,6 +65,7 @@ class _Form(BaseModel):
 
 class _ProfileStep(StepForm):
     auto: dict[str, str] = Field(default_factory=dict)
+    """Parameters whose values expressions give just before the step runs."""
 
 
 class BranchForm(_Form):
@@ -97,7 +98,9 @@ class Branch:
     step: str
     when: Expression
     change: Mapping[str, JSON]
+    """The parameters that are changed."""
     skip: bool
+    """Whether it is left out."""
     always: bool = False
     """Whether it holds on every route: the domain's rules do, a profile's own do not on `pure`."""
 
@@ -109,20 +112,26 @@ class Recovery:
     step: str
     error: str
     change: Mapping[str, JSON]
+    """The parameters that are changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileObject:
-    """p = (w, γ, A, G, C, B, Ξ) of PTR, formula 11. `auto`: parameters to resolve, by step."""
+    """p = (w, γ, A, G, C, B, Ξ) of PTR, formula 11."""
 
     nodes: tuple[PlanNode, ...]
     confidence: float
+    """How sure its author is of it, from 0 to 1."""
     assumptions: tuple[str, ...]
+    """What it takes for granted."""
     fragile: tuple[str, ...]
+    """Where it may break."""
     replan_when: tuple[Expression, ...]
+    """If one of these holds at the end, it has not reached what it is for."""
     branches: tuple[Branch, ...]
     recoveries: tuple[Recovery, ...]
     auto: Mapping[str, Mapping[str, Expression]]
+    """The parameters to resolve just before a step is fired, by step and name."""
 
 
 def read_profile(
@@ -141,48 +150,84 @@ def read_profile(
     Raises:
         PlanError: it is not admissible; a `PlanInvalid` lists everything that is wrong.
     """
-    data = answers.extract(text)
+    form = _form_of(text)
+    if not written and not form.steps:
+        raise PlanError("steps: a profile needs at least one")
+
+    problems: list[str] = []
+    auto: dict[str, dict[str, Expression]] = {}
+    nodes = list(written) or [_admit_step(step, domain, auto, problems) for step in form.steps]
+    ids = {node.id for node in nodes}
+    readable = {*ids, *known}
+
+    # A profile's own rules come first.
+    branches = list(_admit_branches(form.branches, ids, readable, problems))
+    branches += [branch for node in nodes for branch in _domain_branches(node, domain)]
+    conditions = [_expression(source, readable, "replan condition", problems) for source in form.replan_when]
+    problems.extend(
+        f"A recovery rule is for the step {rule.step!r}, which does not exist."
+        for rule in form.recoveries
+        if rule.step and rule.step not in ids
+    )
+
+    wired = _wired(nodes, auto, branches)
+    misfits = _check_wired(wired, auto, catalogue, known, problems)
+    if problems:
+        raise PlanInvalid(problems, misfits=misfits)
+    return ProfileObject(
+        nodes=tuple(wired),
+        confidence=form.confidence,
+        assumptions=form.assumptions,
+        fragile=form.fragile,
+        replan_when=tuple(condition for condition in conditions if condition is not None),
+        branches=tuple(branches),
+        recoveries=(*_recoveries_of(form), *_domain_recoveries(wired, domain)),
+        auto=auto,
+    )
+
+
+def _form_of(text: str) -> ProfileForm:
+    """Read the form in a reply.
+
+    Raises:
+        PlanError: it has another one; the first place where is named.
+    """
     try:
-        form = ProfileForm.model_validate(data)
+        return ProfileForm.model_validate(answers.extract(text))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the profile"
         raise PlanError(f"{place}: {first['msg']}") from error
-    problems: list[str] = []
-    misfits: Mapping[str, Collection[str]] = {}
-    auto: dict[str, dict[str, Expression]] = {}
-    if not written and not form.steps:
-        raise PlanError("steps: a profile needs at least one")
-    nodes = list(written) or [_admit_step(step, domain, auto, problems) for step in form.steps]
-    ids = {node.id for node in nodes}
-    branches = [_admit_branch(one, ids, {*ids, *known}, problems) for one in form.branches]
-    branches += [branch for node in nodes for branch in _domain_branches(node, domain)]
-    conditions = [_expression(one, {*ids, *known}, "replan condition", problems) for one in form.replan_when]
-    problems.extend(
-        f"A recovery rule is for the step {one.step!r}, which does not exist."
-        for one in form.recoveries
-        if one.step and one.step not in ids
-    )
-    wired = _wired(nodes, auto, [one for one in branches if one])
+
+
+def _check_wired(
+    wired: Sequence[PlanNode],
+    auto: Mapping[str, Mapping[str, Expression]],
+    catalogue: FunctionCatalogue | None,
+    known: Sequence[str],
+    problems: list[str],
+) -> Mapping[str, Collection[str]]:
+    """Check the steps as a plan. Adds what is wrong to `problems`, and returns the part of it about parameters."""
     try:
         shadow = make_plan("profile", [_shadow(node, auto.get(node.id, {})) for node in wired])
         check(shadow, catalogue, known=known, agents=False)
     except PlanInvalid as error:
         problems.extend(error.problems)
-        misfits = error.misfits
-    if problems:
-        raise PlanInvalid(problems, misfits=misfits)
-    recoveries = [Recovery(one.step, one.error, cast(Mapping[str, JSON], one.set)) for one in form.recoveries]
-    recoveries += [
-        Recovery(node.id, rule.error, rule.change)
-        for node in wired
-        for rule in domain
-        if rule.error and rule.applies(node.call)
-    ]
-    return ProfileObject(
-        tuple(wired), form.confidence, form.assumptions, form.fragile,
-        tuple(one for one in conditions if one), tuple(one for one in branches if one), tuple(recoveries), auto,
-    )  # fmt: skip
+        return error.misfits
+    return {}
+
+
+def _recoveries_of(form: ProfileForm) -> Iterator[Recovery]:
+    for rule in form.recoveries:
+        yield Recovery(rule.step, rule.error, cast(Mapping[str, JSON], rule.set))
+
+
+def _domain_recoveries(nodes: Sequence[PlanNode], domain: Sequence[DomainRule]) -> Iterator[Recovery]:
+    """Yield the recoveries that steps have by the rules of the domain."""
+    for node in nodes:
+        for rule in domain:
+            if rule.error and rule.applies(node.call):
+                yield Recovery(node.id, rule.error, rule.change)
 
 
 def _domain_branches(node: PlanNode, domain: Sequence[DomainRule]) -> Iterator[Branch]:
@@ -199,17 +244,21 @@ def _admit_step(
     auto: dict[str, dict[str, Expression]],
     problems: list[str],
 ) -> PlanNode:
+    """Return the node of a step without its auto parameters, which are put into `auto`; faults go to `problems`."""
     node = node_of(StepForm.model_validate(step.model_dump(exclude={"auto"}, by_alias=True)))
     if node.contract.judgement is not None:
         problems.append(
             f"Step {node.id!r}: a judged contract costs a model call; use a rule that code can check."
         )
+
+    # A rule of the step's own comes before the domain's.
     rules = dict(step.auto)
     for name, value in node.params.items():
         if value == AUTO and name not in rules:
-            rule = resolution_of(node, name, domain)
-            if rule is not None:
-                rules[name] = rule
+            resolution = resolution_of(node, name, domain)
+            if resolution is not None:
+                rules[name] = resolution
+
     for name, source in rules.items():
         try:
             auto.setdefault(node.id, {})[name] = Expression(source)
@@ -219,25 +268,32 @@ def _admit_step(
     return dataclasses.replace(node, params=params)
 
 
-def _admit_branch(form: BranchForm, ids: set[str], seen: set[str], problems: list[str]) -> Branch | None:
-    if form.step not in ids:
-        problems.append(f"A branch rule is for the step {form.step!r}, which does not exist.")
-        return None
-    when = _expression(form.when, seen, f"branch rule of {form.step!r}", problems)
-    return Branch(form.step, when, cast(Mapping[str, JSON], form.set), form.skip) if when else None
+def _admit_branches(
+    forms: Iterable[BranchForm], ids: Collection[str], readable: Collection[str], problems: list[str]
+) -> Iterator[Branch]:
+    """Yield the branches that can be used; what is wrong with others goes to `problems`."""
+    for form in forms:
+        if form.step not in ids:
+            problems.append(f"A branch rule is for the step {form.step!r}, which does not exist.")
+            continue
+        when = _expression(form.when, readable, f"branch rule of {form.step!r}", problems)
+        if when is not None:
+            yield Branch(form.step, when, cast(Mapping[str, JSON], form.set), form.skip)
 
 
-def _expression(source: str, ids: set[str], place: str, problems: list[str]) -> Expression | None:
+def _expression(source: str, readable: Collection[str], place: str, problems: list[str]) -> Expression | None:
+    """Read an expression about the results of `readable` steps; None, and `problems` say why, if it can't be used."""
     try:
-        found = Expression(source)
+        expression = Expression(source)
     except ValueError as error:
         problems.append(f"The {place}: {error}.")
         return None
-    unknown = sorted(found.steps - ids)
+
+    unknown = sorted(expression.steps.difference(readable))
     if unknown:
         problems.append(f"The {place} reads {unknown[0]!r}, which is not a step.")
         return None
-    return found
+    return expression
 
 
 def _wired(
@@ -252,12 +308,14 @@ def _wired(
         for branch in branches:
             if branch.step == node.id:
                 read |= branch.when.steps
+
         more = sorted(read - set(node.dependencies) - {node.id})
         if node.id in read:
+            # It is told that it waits for itself when the steps are checked.
             more.append(node.id)
-        wired.append(
-            dataclasses.replace(node, after=(*node.after, *more)) if more and node.join == "all_of" else node
-        )
+        if more and node.join == "all_of":
+            node = dataclasses.replace(node, after=(*node.after, *more))
+        wired.append(node)
     return wired
 
 
@@ -286,23 +344,29 @@ def risk_components(
 ) -> tuple[float, ...]:
     """Schema, planning, method, scale and history, each in [0, 1] (PTR, formula 13)."""
     nodes = profile.nodes
-    total = sum(len(n.params) + len(n.refs) + len(profile.auto.get(n.id, {})) for n in nodes)
-    late = sum(len(n.refs) + len(profile.auto.get(n.id, {})) for n in nodes)
+    resolved = {node.id: profile.auto.get(node.id, {}) for node in nodes}
+
+    # Parameters that have no value before the run.
+    late = sum(len(node.refs) + len(resolved[node.id]) for node in nodes)
+    total = late + sum(len(node.params) for node in nodes)
     schema = late / total if total else 0.0
+
     doubts = 1 - 0.8 ** (len(profile.assumptions) + len(profile.fragile))
     planning = min(1.0, 0.7 * (1 - profile.confidence) + 0.3 * doubts)
-    infos = [catalogue.find(n.call) if catalogue else None for n in nodes]
-    impacts = [effective_impact(n, i, catalogue) for n, i in zip(nodes, infos, strict=True)]
+
+    infos = [catalogue.find(node.call) if catalogue else None for node in nodes]
+    impacts = [effective_impact(node, info, catalogue) for node, info in zip(nodes, infos, strict=True)]
     method = sum(impacts) / (2 * len(nodes))
     scale = min(1.0, len(nodes) / 20)
-    shapes = [shape_of(n.call, (*n.params, *n.refs, *profile.auto.get(n.id, {}))) for n in nodes]
-    past = max((min(1.0, max(0.0, history.get(shape, 0.0))) for shape in shapes), default=0.0)
-    return schema, planning, method, scale, past
+
+    shapes = [shape_of(node.call, (*node.params, *node.refs, *resolved[node.id])) for node in nodes]
+    rates = [min(1.0, max(0.0, history.get(shape, 0.0))) for shape in shapes]
+    return schema, planning, method, scale, max(rates, default=0.0)
 
 
 def risk_of(components: Sequence[float], bounds: PlanBounds = STANDARD) -> float:
     """The convex combination of the components (PTR, formula 14); in [0, 1], increasing in each."""
-    return sum(weight * one for weight, one in zip(bounds.risk_weights, components, strict=True))
+    return sum(weight * part for weight, part in zip(bounds.risk_weights, components, strict=True))
 
 
 def route_of(risk: float, bounds: PlanBounds = STANDARD) -> Route:
@@ -324,8 +388,13 @@ def trust_of(counts: Mapping[str, int], bounds: PlanBounds = STANDARD) -> float:
 
 def thin(output: JSON) -> bool:
     """Whether an output is not empty, but next to nothing: a mapping or list of empty values."""
-    values = output.values() if isinstance(output, dict) else output if isinstance(output, list) else ()
-    return bool(values) and all(is_empty(one) for one in values)
+    if isinstance(output, dict):
+        values = list(output.values())
+    elif isinstance(output, list):
+        values = output
+    else:
+        return False
+    return bool(values) and all(map(is_empty, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,10 +402,14 @@ class Verification:
     """z = (κ, σ, I, η, ξ) of PTR, formula 32."""
 
     trust: float
+    """From 0 to 1."""
     status: Literal["sound", "degraded", "unsound"]
     issues: tuple[str, ...]
+    """What went wrong."""
     flags: tuple[str, ...]
+    """The same, as caveats for a report."""
     repair: bool
+    """Whether the workflow needs to be corrected."""
 
 
 # --- the mode -----------------------------------------------------------------------------------------------
@@ -391,8 +464,12 @@ _FORM_OF_WRITTEN: Final = f"""Answer with one JSON object only:
 
 @dataclass(slots=True)
 class _Log:
+    """What the rules of the profile did."""
+
     branched: list[str] = field(default_factory=list)
+    """Each step that a branch changed or left out, once for every time."""
     recovered: list[str] = field(default_factory=list)
+    """Each step that was tried again by a recovery rule, once for every time."""
     fired: list[RuleFired] = field(default_factory=list)
 
 
@@ -419,23 +496,34 @@ class Profile(Mode):
         domain: Sequence[DomainRule] = (),
     ) -> None:
         self._bounds = bounds or PlanBounds()
+        self._history = history or {}
+        self._domain = domain
+        self._climb = climb
+        """Whether an adaptive mode goes on if the profile does not hold."""
+        self._above: Mode | None = None
+        """That adaptive mode; None before it goes on."""
+
         self.profile: ProfileObject | None = None
         self.risk = 0.0
         self.route: Route = "pure"
         self.verification: Verification | None = None
         self.repaired = False
-        self._history = history or {}
-        self._domain = domain
-        self._climb = climb
-        self._above: Mode | None = None
+
         self._written: Sequence[PlanNode] = ()
-        self._told: list[Assessed] = []
-        self._judged: Risk | None = None
-        self._trusted: Trust | None = None
+        """The existing steps that the profile is about."""
         self._openings = 0
+        """How many profiles were read."""
+        self._told: list[Assessed] = []
+        """What is new to report."""
+        self._judged: Risk | None = None
+        """The risk, as it was reported last."""
+        self._trusted: Trust | None = None
+        """The trust, as it was reported last."""
         self._log = _Log()
         self._reported = False
+        """Whether the report was asked for."""
         self._penalties: Mapping[str, float] = {}
+        """What lowered the trust, and by how much."""
         self._issues_before: tuple[str, ...] = ()
         """What went wrong in the workflow before it was corrected."""
         self._assumed_before: tuple[str, ...] = ()
@@ -471,6 +559,7 @@ class Profile(Mode):
         functions = questions.offered(it)
         if written:
             steps = "\n".join(json.dumps(node_to_json(node), ensure_ascii=False) for node in written)
+            # Its steps stand: only where they may break is asked for.
             parts = (
                 text_part(
                     "task", "Say of a written workflow where it may break. Its steps stay as they are."
@@ -481,6 +570,7 @@ class Profile(Mode):
                 text_part("form", _FORM_OF_WRITTEN),
             )
             return PlanQuestion("profile", parts=parts)
+
         parts = (
             text_part("task", "Write the whole workflow for a task, and where it may break."),
             *told,
@@ -510,7 +600,8 @@ class Profile(Mode):
 
     def opened(self, text: str, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
         self._openings += 1
-        self.max_calls = 2 + self._openings if self._openings > 1 else 3  # a retry does not cost the repair
+        # A profile that is asked for once more does not cost the repair.
+        self.max_calls = max(3, 2 + self._openings)
         profile = read_profile(text, catalogue, written=self._written, domain=self._domain)
         return self._take(profile, catalogue)
 
@@ -518,12 +609,15 @@ class Profile(Mode):
         self, answers: Sequence[tuple[QuestionKind, str]], catalogue: FunctionCatalogue | None
     ) -> None:
         for kind, text in answers:
-            if kind in ("profile", "correct", "repair"):
-                self.repaired = self.repaired or kind == "repair"
-                with contextlib.suppress(PlanError):
-                    self.opened(text, catalogue)
+            if kind not in ("profile", "correct", "repair"):
+                continue
+            if kind == "repair":
+                self.repaired = True
+            with contextlib.suppress(PlanError):
+                self.opened(text, catalogue)
 
     def _take(self, profile: ProfileObject, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
+        """Let a profile hold: its steps, its risk and its route. Returns its steps."""
         if self.profile is not None:
             self._corrected |= {node.id for node in self.profile.nodes}
         self._corrected -= {node.id for node in profile.nodes}
@@ -544,10 +638,12 @@ class Profile(Mode):
     def prepare(self, state: PlanState, node: str, arguments: dict[str, JSON]) -> dict[str, JSON] | LeaveOut:
         if self.profile is None:
             return arguments
+
         store = self._store(state)
         for name, rule in self.profile.auto.get(node, {}).items():
             arguments[name] = rule.value(store)
             self._fire(node, "auto", f"{name} = {rule.source}")
+
         for branch in self.profile.branches:
             if self.route == "pure" and not branch.always:
                 continue
@@ -566,6 +662,7 @@ class Profile(Mode):
             return None
         if self._log.recovered.count(node) >= self._bounds.recoveries:
             return None
+
         for rule in self.profile.recoveries:
             if rule.step in ("", node) and rule.error.lower() in failure.message.lower():
                 changed = {**arguments, **rule.change}
@@ -582,31 +679,42 @@ class Profile(Mode):
         self._told.append(fired)
 
     def take_told(self) -> Sequence[Assessed]:
-        told, self._told = self._told, []
-        return told
+        news = self._told
+        self._told = []
+        return news
 
     def facts(self) -> dict[str, JSON]:
-        judged, trusted = self._judged, self._trusted
-        if judged is None:
+        risk = self._judged
+        trust = self._trusted
+        if risk is None:
             return {}
-        found: dict[str, JSON] = {
-            "risk": judged.risk, "components": dict(judged.components), "route": judged.route,
-            "confidence": judged.confidence, "assumptions": list(judged.assumptions), "fragile": list(judged.fragile),
-            "rules": [{"step": one.node, "kind": one.what, "rule": one.rule} for one in self._log.fired],
-            "trust": trusted.trust if trusted else None,
-            "penalties": dict(trusted.penalties) if trusted else {},
-            "verification": trusted.verification if trusted else None,
-            "issues": list(trusted.issues) if trusted else [],
-            "flags": list(trusted.flags) if trusted else [],
+
+        facts: dict[str, JSON] = {
+            "risk": risk.risk,
+            "components": dict(risk.components),
+            "route": risk.route,
+            "confidence": risk.confidence,
+            "assumptions": list(risk.assumptions),
+            "fragile": list(risk.fragile),
+            "rules": [
+                {"step": fired.node, "kind": fired.what, "rule": fired.rule} for fired in self._log.fired
+            ],
+            "trust": trust.trust if trust else None,
+            "penalties": dict(trust.penalties) if trust else {},
+            "verification": trust.verification if trust else None,
+            "issues": list(trust.issues) if trust else [],
+            "flags": list(trust.flags) if trust else [],
             "repaired": self.repaired,
             "unsupported": list(self._unsupported),
             "before_repair": self._before_repair,
             "climbed": self._above.name if self._above is not None else None,
-        }  # fmt: skip
-        return {"profile": found}
+        }
+        return {"profile": facts}
 
     def _store(self, state: PlanState) -> StepOutputs:
-        return StepOutputs(state.outputs, [one for one, r in state.nodes.items() if r.state == "failed"])
+        """What expressions read."""
+        failed = [id for id, record in state.nodes.items() if record.state == "failed"]
+        return StepOutputs(state.outputs, failed)
 
     # --- verification, one repair, one report ----------------------------------------------------------------
 
@@ -614,84 +722,103 @@ class Profile(Mode):
         """Judge whether the trace supports a report; a function of the trace alone (PTR, section 2.1)."""
         assert self.profile is not None
         given_up = _given_up(state)
-        current = {one for one in self._standing(state) if one not in given_up}
-        records = [state.nodes[one] for one in sorted(current)]
-        failed = [r.node.id for r in records if r.state in ("failed", "skipped", "cancelled")]
-        done = [r for r in records if r.state == "executed" and r.validation != "left_out"]
-        empty = [r.node.id for r in done if is_empty(r.output)]
-        meagre = [r.node.id for r in done if thin(r.output)]
-        met = [one.source for one in self.profile.replan_when if one.holds(self._store(state))]
+        current = sorted({id for id in self._standing(state) if id not in given_up})
+        records = [state.nodes[id] for id in current]
+        done = [
+            record for record in records if record.state == "executed" and record.validation != "left_out"
+        ]
+
+        failed = [record.node.id for record in records if record.state in ("failed", "skipped", "cancelled")]
+        empty = [record.node.id for record in done if is_empty(record.output)]
+        meagre = [record.node.id for record in done if thin(record.output)]
+        store = self._store(state)
+        met = [condition.source for condition in self.profile.replan_when if condition.holds(store)]
+
         counts = {
-            "failed": len(failed), "empty": len(empty), "thin": len(meagre), "diagnosed": min(1, len(met)),
-            "branched": sum(one in current for one in self._log.branched),
-            "recovered": sum(one in current for one in self._log.recovered),
-        }  # fmt: skip
-        trust = trust_of(counts, self._bounds)
+            "failed": len(failed),
+            "empty": len(empty),
+            "thin": len(meagre),
+            "diagnosed": min(1, len(met)),
+            "branched": sum(id in current for id in self._log.branched),
+            "recovered": sum(id in current for id in self._log.recovered),
+        }
         self._penalties = _rounded(
             (name, weight * counts[name]) for name, weight in penalties(self._bounds).items() if counts[name]
         )
-        issues = [f"{one} gave no result" for one in failed] + [
-            f"{one} gave an empty result" for one in empty
-        ]
-        issues += [f"{one} gave a thin result" for one in meagre] + [
-            f"the condition {one} was met" for one in met
-        ]
-        repair = trust < self._bounds.trust_below or bool(failed)
-        status: Literal["sound", "degraded", "unsound"] = (
-            "unsound" if trust < self._bounds.trust_below else "degraded" if issues else "sound"
+
+        issues = (
+            *(f"{id} gave no result" for id in failed),
+            *(f"{id} gave an empty result" for id in empty),
+            *(f"{id} gave a thin result" for id in meagre),
+            *(f"the condition {source} was met" for source in met),
         )
-        return Verification(trust, status, tuple(issues), tuple(f"Caveat: {one}." for one in issues), repair)
+        trust = trust_of(counts, self._bounds)
+        is_trusted = trust >= self._bounds.trust_below
+        status: Literal["sound", "degraded", "unsound"] = "degraded" if issues else "sound"
+        if not is_trusted:
+            status = "unsound"
+        flags = tuple(f"Caveat: {issue}." for issue in issues)
+        return Verification(trust, status, issues, flags, repair=not is_trusted or bool(failed))
 
     def _standing(self, state: PlanState) -> Iterator[str]:
-        """The steps of the workflow as it stands: without those of one that was corrected, or that a person took out or has
+        """The steps of the workflow as it stands: without those of one that was corrected, or that a person took out or
         had tried again, and with those that a person added.
         """
         replaced = {node.spawned_by for node in state.plan.nodes.values()}
-        for one, node in state.plan.nodes.items():
-            if node.kind in WORK and one not in self._corrected and one not in replaced:
-                yield one
+        for id, node in state.plan.nodes.items():
+            if node.kind in WORK and id not in self._corrected and id not in replaced:
+                yield id
 
     def at_rest(self, state: PlanState) -> DueThought | None:
         if self._above is not None:
             return self._above.at_rest(state)
         if self.profile is None or self._reported:
             return None
-        self.verification = found = self.verify(state)
-        repair = found.repair and not self.repaired
-        climbs = ADAPTIVE if found.repair and self._climb and not repair else ""
+
+        result = self.verify(state)
+        self.verification = result
+        repairs = result.repair and not self.repaired
+        climbs = result.repair and not repairs and self._climb
         self._trusted = Trust(
-            round(found.trust, 6), self._penalties, found.status, found.issues, found.flags, repair, climbs
+            round(result.trust, 6),
+            self._penalties,
+            result.status,
+            result.issues,
+            result.flags,
+            repairs,
+            ADAPTIVE if climbs else "",
         )
         self._told.append(self._trusted)
+
         if climbs:
-            self._above, self.max_calls = (
-                Analyze(self._bounds.rounds, confident=self._bounds.confidence),
-                None,
-            )
-            return self._above.at_rest(state)
-        if repair:
+            return self._climb_up().at_rest(state)
+        if repairs:
             self.repaired = True
             before = self.facts()["profile"]
             self._before_repair = before if isinstance(before, dict) else None
-            self._issues_before, self._assumed_before = found.issues, self.profile.assumptions
+            self._issues_before = result.issues
+            self._assumed_before = self.profile.assumptions
             return DueThought("own", reason="repair", final=True)
         self._reported = True
         return DueThought("own", reason="report", final=True)
 
+    def _climb_up(self) -> Mode:
+        """Let an adaptive mode go on, which has its own bound on model calls."""
+        self._above = Analyze(self._bounds.rounds, confident=self._bounds.confidence)
+        self.max_calls = None
+        return self._above
+
     @property
     def distrust(self) -> str:
-        found = self.verification
-        if found is None or found.status != "unsound" or self._above is not None:
+        result = self.verification
+        if result is None or result.status != "unsound" or self._above is not None:
             return ""
-        return f"The results can't be trusted: {'; '.join(found.issues)}."
+        return f"The results can't be trusted: {'; '.join(result.issues)}."
 
     def falls_back(self) -> bool:
         """If `auto` chose the profile, ask for a plan without one, and have it judged."""
         if self._climb:
-            self._above, self.max_calls = (
-                Analyze(self._bounds.rounds, confident=self._bounds.confidence),
-                None,
-            )
+            self._climb_up()
         return self._climb
 
     def after(self, state: PlanState, node: str) -> DueThought | None:
@@ -711,9 +838,10 @@ class Profile(Mode):
             self.max_calls += 1
 
     def question(self, ask: DueThought, it: PlanSituation) -> PlanQuestion:
-        issues = "\n".join(f"- {one}" for one in self._all_issues()) or "- none"
+        issues = "\n".join(f"- {issue}" for issue in self._all_issues()) or "- none"
         around = questions.surroundings(it) if ask.reason == "repair" else questions.said_before(it)
         told = (*questions.request(it), *around, self._profile_part(), *questions.course(it))
+
         if ask.reason == "repair":
             parts = (
                 text_part(
@@ -729,6 +857,7 @@ class Profile(Mode):
                 text_part("ways", questions.WAYS),
             )
             return PlanQuestion("repair", parts=parts)
+
         parts = (
             text_part(
                 "task",
@@ -750,9 +879,10 @@ class Profile(Mode):
         assert self.profile is not None
         profile = self.profile
         lines = [f"- its author was {profile.confidence:.0%} sure of it"]
-        lines += [f"- it takes for granted: {one}" for one in self.assumed]
-        lines += [f"- it may break: {one}" for one in profile.fragile]
+        lines += [f"- it takes for granted: {assumption}" for assumption in self.assumed]
+        lines += [f"- it may break: {point}" for point in profile.fragile]
         lines += [f"- its rules: {rule}" for rule in _in_words(profile)]
+
         if self._trusted is not None:
             lines.append(
                 f"- how far its results can be trusted: {self._trusted.trust:.0%} ({self._trusted.verification})"
@@ -767,42 +897,48 @@ class Profile(Mode):
     def answered(
         self, state: PlanState, ask: DueThought, text: str | None, catalogue: FunctionCatalogue | None
     ) -> tuple[tuple[PlanNode, ...], str | None]:
-        if ask.reason == "repair":
-            if text is None:
-                return (), None
-            known = [one for one in state.in_state("executed") if state.nodes[one].node.kind in WORK]
-            profile = read_profile(text, catalogue, known=known, domain=self._domain)
-            taken = [node.id for node in profile.nodes if node.id in state.nodes]
-            if taken:
-                raise PlanError(f"the repaired plan uses the id {taken[0]!r} again; choose a new one")
-            return self._take(profile, catalogue), None
-        return (), self._report(state, text)
+        """The steps of a repair, or the report."""
+        if ask.reason != "repair":
+            return (), self._report(state, text)
+        if text is None:
+            return (), None
+
+        known = [id for id in state.in_state("executed") if state.nodes[id].node.kind in WORK]
+        profile = read_profile(text, catalogue, known=known, domain=self._domain)
+        taken = [node.id for node in profile.nodes if node.id in state.nodes]
+        if taken:
+            raise PlanError(f"the repaired plan uses the id {taken[0]!r} again; choose a new one")
+        return self._take(profile, catalogue), None
 
     def _report(self, state: PlanState, text: str | None) -> str | None:
         """The report as a person reads it: without the ids of the steps that its claims rest on."""
         if text is None or is_empty(text):
             self.judgement = GoalJudgement("unreadable")
             return None
-        self.judgement, text = answers.report(text)
-        self._unsupported = _uncited(text, state.in_state("executed"))
-        return _CITED.sub(
-            lambda found: "" if _is_citation(found["ids"], state.nodes) else found[0], text
-        ).strip()
+
+        self.judgement, report = answers.report(text)
+        self._unsupported = _uncited(report, state.in_state("executed"))
+
+        def without(match: re.Match[str]) -> str:
+            return "" if _is_citation(match["ids"], state.nodes) else match[0]
+
+        return _CITED.sub(without, report).strip()
 
 
 def _given_up(state: PlanState) -> set[str]:
     """The steps that a person cancelled, and those that came to nothing only for want of them."""
     gone = {
-        one
-        for one, record in state.nodes.items()
+        id
+        for id, record in state.nodes.items()
         if record.state == "cancelled" and record.cause == "cancelled"
     }
+    # The list grows while it is gone through: what was skipped for want of one makes others skipped.
     waiting = list(gone)
-    for one in waiting:
-        for later in state.nodes[one].serves:
-            if state.nodes[later].state == "skipped" and later not in gone:
-                gone.add(later)
-                waiting.append(later)
+    for id in waiting:
+        for follower in state.nodes[id].serves:
+            if state.nodes[follower].state == "skipped" and follower not in gone:
+                gone.add(follower)
+                waiting.append(follower)
     return gone
 
 
@@ -814,13 +950,14 @@ def _in_words(profile: ProfileObject) -> Iterator[str]:
     """Describe every rule of a profile."""
     for step, rules in profile.auto.items():
         yield from (f"{step}: {name} = {rule.source}" for name, rule in rules.items())
-    yield from (f"{one.step}: {_branch_in_words(one)}" for one in profile.branches)
-    yield from (f"{one.step or 'any step'}: {_recovery_in_words(one)}" for one in profile.recoveries)
-    yield from (f"replan if {one.source}" for one in profile.replan_when)
+    yield from (f"{branch.step}: {_branch_in_words(branch)}" for branch in profile.branches)
+    yield from (f"{rule.step or 'any step'}: {_recovery_in_words(rule)}" for rule in profile.recoveries)
+    yield from (f"replan if {condition.source}" for condition in profile.replan_when)
 
 
 def _branch_in_words(branch: Branch) -> str:
-    return f"if {branch.when.source}: {'leave it out' if branch.skip else _change_in_words(branch.change)}"
+    change = "leave it out" if branch.skip else _change_in_words(branch.change)
+    return f"if {branch.when.source}: {change}"
 
 
 def _recovery_in_words(rule: Recovery) -> str:
@@ -832,24 +969,27 @@ def _change_in_words(change: Mapping[str, JSON]) -> str:
 
 
 def _cited_in(ids: str) -> list[str]:
-    return [one.strip() for one in re.split(r"[,;]", ids) if one.strip()]
+    return [id.strip() for id in re.split(r"[,;]", ids) if id.strip()]
 
 
 def _is_citation(ids: str, steps: Container[str]) -> bool:
     """Whether brackets name steps; a single word that is none is a step that the model thought there was."""
     cited = _cited_in(ids)
-    return any(one in steps for one in cited) or (len(cited) == 1 and len(ids) > 1 and ids.isalpha())
+    if any(id in steps for id in cited):
+        return True
+    is_word = len(ids) > 1 and ids.isalpha()
+    return len(cited) == 1 and is_word
 
 
 def _uncited(text: str, executed: Collection[str]) -> list[str]:
     """What is wrong with a report's citations: there are none, or they name steps without a result."""
     cited = dict.fromkeys(
-        one
-        for found in _CITED.finditer(text)
-        if _is_citation(found["ids"], executed)
-        for one in _cited_in(found["ids"])
+        id
+        for match in _CITED.finditer(text)
+        if _is_citation(match["ids"], executed)
+        for id in _cited_in(match["ids"])
     )
-    if not any(one in executed for one in cited):
+    if not any(id in executed for id in cited):
         return ["No claim in this report names the step that it rests on."] if executed else []
-    wrong = [f"[{one}]" for one in cited if one not in executed]
+    wrong = [f"[{id}]" for id in cited if id not in executed]
     return [f"Cited without a result behind it: {', '.join(wrong)}."] if wrong else []
