@@ -111,6 +111,7 @@ def _schema(
 
 
 _TEXT: Final[dict[str, JSON]] = {"type": "string"}
+_COUNT: Final[dict[str, JSON]] = {"type": "integer", "minimum": 1, "maximum": 100}
 
 _CALLED: Final[dict[str, dict[str, JSON]]] = {
     "name": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$"},
@@ -247,7 +248,7 @@ PLAN: Final = ActionSpec(
         plan=_TEXT,
         plain={"from": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"}},
         mode={"type": "string", "enum": list(PLAN_WAYS)},
-        **{name: {"type": "integer", "minimum": 1, "maximum": 100} for name in OPTIONS},
+        **dict.fromkeys(OPTIONS, _COUNT),
         report={"type": "boolean"},
         scope=_TEXT,
         intent={"type": "number", "minimum": 0},

@@ -38,6 +38,7 @@ from iact.core.plan.model import (
 from iact.core.plan.validate import TooManySteps
 from iact.core.ports import JSON
 from iact.core.recent import Recent
+from iact.core.records.ways import OPTIONS
 
 MAX_BYTES: Final = 1 << 20
 MAX_STEPS: Final = 1_000
@@ -278,7 +279,7 @@ def read_form(text: str, *, exact: bool = False) -> PlanForm:
     return form
 
 
-_BESIDE_THE_NAME: Final = ("mode", "rounds", "n", "report", "from", "scope", "intent")
+_BESIDE_THE_NAME: Final = ("mode", *OPTIONS, "report", "from", "scope", "intent")
 """What says how a plan is carried out, and is easily taken for a part of it."""
 
 
