@@ -176,15 +176,18 @@ class RunningReply:
         return understood
 
     def _written_now(self) -> _Written:
-        live, agent = self._live, self.agent
+        """The text so far, up to where it was cut, with what decides how it is read now."""
+        tree = self._live.tree
+        agent = self.agent
         known: Known | None = None
-        if live.tree.follows_1_3:
+        if tree.follows_1_3:
             known = Known(frozenset(agent.children), self.prepared.table)
+
         return _Written(
             self._scanner.kept,
             self._scanner,
-            registry=live.tree.registry(agent.path),
-            same_actions=live.tree.stamp(agent) == self.stamp,
+            registry=tree.registry(agent.path),
+            same_actions=tree.stamp(agent) == self.stamp,
             known=known,
         )
 
@@ -214,8 +217,8 @@ class RunningReply:
     def discard(self, reason: DiscardReason) -> None:
         """Record that what was written does not count."""
         read = () if self._summarizes else self.prepared.took
-        said = Discard(reason=reason, usage=self.usage(), read=read)
-        self._live.record(said, self.agent.path, body=self.text)
+        content = Discard(reason=reason, usage=self.usage(), read=read)
+        self._live.record(content, self.agent.path, body=self.text)
         self._live.publish(Delta(self.agent.path, "", restart=True))
 
     async def write(self, model: Model, messages: Sequence[ChatMessage]) -> None:
@@ -224,16 +227,19 @@ class RunningReply:
         Raises:
             ModelError: the model failed.
         """
-        live, agent = self._live, self.agent
+        live = self._live
+        agent = self.agent
         live.writing[agent.path] = StreamedText()
         live.thinking[agent.path] = self._reasoning
         live.changed()
+
         try:
             async with self._scope:
                 with self._asking:
                     await self._stream(model, messages)
+
                 await self._read_ahead()
-                if self.agent.table and not self._summarizes:
+                if agent.table and not self._summarizes:
                     await self._read_what_it_shows()
                 # Models write while the disk does: a slow disk must slow down the agent, and not just lengthen a queue.
                 await live.journal.durable(agent.record - _UNWRITTEN)
@@ -273,6 +279,7 @@ class RunningReply:
                         self._usage = usage
                     case StreamEnd(finish) if self._finish != "cut":
                         self._finish = finish
+
                 if self._written >= _LONGEST:
                     self._finish = "length"
                     self.too_long = True
@@ -287,19 +294,21 @@ class RunningReply:
         Text after an action is ignored. But if the model may have been thinking aloud, the end of its thoughts can
         still come and make the whole text void, so its stream is read to the end.
         """
-        live, agent = self._live, self.agent
         if self._finish == "cut":
             return False
+
+        path = self.agent.path
         if self._first is None:
-            self._first = live.clock.monotonic()
-        live.writing[agent.path].add(text)
+            self._first = self._live.clock.monotonic()
+        self._live.writing[path].add(text)
         self._written += len(text)
-        live.publish(Delta(agent.path, text))
+        self._live.publish(Delta(path, text))
+
         events = self._scanner.feed(text)  # most pieces contain none
-        cut = bool(events) and any(isinstance(event, Cut) for event in events)
-        if cut:
+        is_cut = bool(events) and any(isinstance(event, Cut) for event in events)
+        if is_cut:
             self._finish = "cut"
-        return cut and not self._unproven
+        return is_cut and not self._unproven
 
     def _think(self, text: str) -> None:
         """Take the next piece of the model's reasoning."""
@@ -315,26 +324,30 @@ class RunningReply:
 
     def _void(self) -> None:
         """Discard what came so far."""
-        live, agent = self._live, self.agent
-        live.writing[agent.path].clear()
+        path = self.agent.path
+        self._live.writing[path].clear()
         self._reasoning.clear()
         self._written = 0
-        self._scanner, self._finish = Scanner(self._is_action), "stop"
-        live.publish(Delta(agent.path, "", restart=True))
+        self._scanner = Scanner(self._is_action)
+        self._finish = "stop"
+        self._live.publish(Delta(path, "", restart=True))
 
     def told(self) -> says.Generation:
         """What the record of the turn or reply says about it."""
-        live, agent, prepared = self._live, self.agent, self.prepared
-        now = live.clock.monotonic()
+        prepared = self.prepared
+        role = self.agent.model
+        now = self._live.clock.monotonic()
+        first = self._first or now
+
         return says.Generation(
-            model=live.tree.roles[agent.model].model,
-            role=agent.model,
+            model=self._live.tree.roles[role].model,
+            role=role,
             context=prepared.digest,
             took=prepared.took,
             seen=prepared.seen,
             usage=self.usage(),
             ms=round((now - self._started) * 1000),
-            first_ms=round(((self._first or now) - self._started) * 1000),
+            first_ms=round((first - self._started) * 1000),
             finish=self._finish,
             notes=dict(prepared.notes) or None,
             full=prepared.full,
@@ -345,12 +358,12 @@ class RunningReply:
 
     def usage(self) -> Tokens:
         """Token counts as reported by the endpoint, or estimated from the characters."""
-        usage = self._usage
-        if usage is None:
-            prompt = self._live.tree.tokens(self.agent, self.prepared.newest)
-            written = estimate(self._reasoning.text + self.text)
-            return Tokens(prompt=prompt, cached=0, completion=written, estimated=True)
-        return Tokens.of(usage)
+        if self._usage is not None:
+            return Tokens.of(self._usage)
+
+        prompt = self._live.tree.tokens(self.agent, self.prepared.newest)
+        completion = estimate(self._reasoning.text + self.text)
+        return Tokens(prompt=prompt, cached=0, completion=completion, estimated=True)
 
 
 def _shown(reasoning: str) -> str:

@@ -71,31 +71,47 @@ class HostAccess:
             origin = origin_of(live.tree, module, host, port)
             carrying = connection_carries(live.tree, module, owner, host, port)
             if origin is not None and carrying is None:
-                if self._is_news(module, owner, host, port, origin):
-                    said = HostReach(module=module, host=host, port=port, by=origin, owner=owner)
-                    whose = callers_of(live.tree, module, host, owner).agents
-                    await live.durable(live.record(said, whose[0] if whose else "/"))
+                await self._note_reached(module, owner, host, port, origin)
                 return True
+
             what = (module, host, port)
-            refused = what in live.tree.hosts.refused or (
-                carrying is not None and what in live.tree.hosts.kept_back
-            )
-            if refused or live.tree.lockdown or not may_ask(live.tree, module, host, port):
+            was_refused = what in live.tree.hosts.refused
+            if carrying is not None and what in live.tree.hosts.kept_back:
+                was_refused = True
+            if was_refused or live.tree.lockdown or not may_ask(live.tree, module, host, port):
                 return False
             if not self._attended:
                 self._refuse(module, owner, host, port)
                 return False
+
             ask = live.tree.hosts.asked(module, host, port) or self._ask(module, owner, host, port)
-            while ask in live.tree.hosts.open and not live.closed:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOKS):
-                        await live.moved()
-                self.follow()
+            await self._answered(ask)
+
+            # A host that is allowed from now on is looked at again, for what else may be asked about it.
             if origin_of(live.tree, module, host, port) is None:
                 return ask in self._once  # and another connection that waited for this answer came first
             if connection_carries(live.tree, module, owner, host, port) is not None:
                 return False
         return False
+
+    async def _note_reached(self, module: str, owner: str, host: str, port: int, origin: HostOrigin) -> None:
+        """Record that a module reaches a host, before it does, if that is news. `origin`: who allowed it."""
+        if not self._is_news(module, owner, host, port, origin):
+            return
+
+        reach = HostReach(module=module, host=host, port=port, by=origin, owner=owner)
+        agents = callers_of(self._live.tree, module, host, owner).agents
+        await self._live.durable(self._live.record(reach, agents[0] if agents else "/"))
+
+    async def _answered(self, ask: int) -> None:
+        """Wait until a question has its answer, or the session is closed."""
+        live = self._live
+        while ask in live.tree.hosts.open and not live.closed:
+            # Another session may have been told that the host is always allowed: its file is looked at now and then.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOKS):
+                    await live.moved()
+            self.follow()
 
     def _is_news(self, module: str, owner: str, host: str, port: int, by: HostOrigin) -> bool:
         """Whether a connection must be in the journal before it is made.
@@ -139,15 +155,18 @@ class HostAccess:
         question = self._live.tree.hosts.open.get(ask)
         if question is None:
             raise UsageError(f"No connection waits for an answer to record {ask}.")
+
+        # A no, and a yes to what the host is allowed for already, are not kept in a file.
         lasts = lasts if allow and not question.allowed else "once"
         if lasts != "once":
-            kept = self._always if lasts == "always" else self._session
-            kept.change(add={(question.module, rule_of(question.host, question.port))})
+            file = self._always if lasts == "always" else self._session
+            file.change(add={(question.module, rule_of(question.host, question.port))})
         elif allow:
             self._once.add(ask)
+
         self._close(ask)
-        said = HostAnswer(ask=ask, allow=allow, by="user", lasts=lasts)
-        record = self._live.record(signed(said), "/")
+        answer = HostAnswer(ask=ask, allow=allow, by="user", lasts=lasts)
+        record = self._live.record(signed(answer), "/")
         self._follow_person()
         return record
 
@@ -162,9 +181,13 @@ class HostAccess:
             raise UsageError(
                 f"There is no module {module!r}; there are {', '.join(sorted(known)) or 'none'}."
             )
-        changed = {(module, host_rule(one)) for one in rules}
-        kept = self._always if always else self._session
-        kept.change(add=() if remove else changed, remove=changed if remove else ())
+
+        changed = {(module, host_rule(rule)) for rule in rules}
+        file = self._always if always else self._session
+        if remove:
+            file.change(add=(), remove=changed)
+        else:
+            file.change(add=changed, remove=())
         self._follow_person()
 
     def leave(self) -> None:

@@ -87,6 +87,7 @@ class Live:
         at = at or timestamp(self.clock.now())
         record = self.journal.append(content, agent, step, at, body, blobs)
         apply(self.tree, record)
+
         for tell in self.on_applied:
             tell(record)
         if self._moved is not None:
@@ -154,9 +155,11 @@ class Live:
         self.publish(TreeChanged(node_views(self.tree)))
 
     def _durable(self, records: Sequence[Record]) -> None:
+        """Tell of records that are on disk now, or that the journal has failed."""
         self.records.extend(records)
         if self.journal.failed is not None:
             self.stop(self.journal.failed)
+
         for record in records:
             for tell in self.on_durable:
                 tell(record)
@@ -166,40 +169,41 @@ class Live:
 
     def _trouble(self, why: str) -> None:
         """Note that the shared store does not answer, or, if `why` is empty, that it answers again."""
-        said = (
-            (
+        if why:
+            text = (
                 f"The store of this session does not answer: {why.rstrip('.')}. New records are not "
                 "stored yet, so they are not shown, and nothing new starts. Storing is tried again for a "
                 "minute; then the session stops."
             )
-            if why
-            else "The store of this session answers again; everything is stored."
-        )
-        self.publish(NoticeEvent(said))
+        else:
+            text = "The store of this session answers again; everything is stored."
+        self.publish(NoticeEvent(text))
 
     def elapsed(self, agent: Agent, now: datetime) -> float:
         """Seconds since the agent's activation began, minus the time in which it or a caller above it was paused."""
         began = _time(agent.guards.began)
-        spans: list[tuple[datetime, datetime]] = []
+        pauses: list[tuple[str, str | None]] = []
         path = agent.path
         while path != "user":
             above = self.tree.agents[path]
-            spans += [
-                (max(began, _time(shut)), _time(opened) if opened else now)
-                for shut, opened in above.guards.pauses
-            ]
+            pauses += above.guards.pauses
             path = above.caller
+
+            # A step of a plan can be paused by itself, and with it the agent that it calls.
             run = self.tree.agents[path].plan if path != "user" else None
-            for node, holds in run.holds.items() if run is not None else ():
-                if run is not None and run.state.nodes[node].node.call == above.name:
-                    spans += [
-                        (max(began, _time(shut)), _time(opened) if opened else now) for shut, opened in holds
-                    ]
-        stood, until = 0.0, began
+            if run is not None:
+                for node, holds in run.holds.items():
+                    if run.state.nodes[node].node.call == above.name:
+                        pauses += holds
+
+        spans = [(max(began, _time(start)), _time(end) if end else now) for start, end in pauses]
+        # Pauses may overlap; overlapping time counts once.
+        paused = 0.0
+        until = began
         for start, end in sorted(spans):
-            stood += max(0.0, (end - max(start, until)).total_seconds())
+            paused += max(0.0, (end - max(start, until)).total_seconds())
             until = max(until, end)
-        return (now - began).total_seconds() - stood
+        return (now - began).total_seconds() - paused
 
     def stop(self, error: IactError) -> None:
         """Stop the session, which can't go on. Everyone who watches it or waits for an answer is notified."""

@@ -136,11 +136,13 @@ class Monitor:
         for pending, bound in list(behind(self._live.tree, agent)):
             if pending.asked or pending.call:
                 continue
+
             at = timestamp(self._live.clock.now())
             shown = replace(pending, bound=bound)
             decision = decide_call(self._live.tree, agent, shown, at=at, endpoint=False)
             if not isinstance(decision.verdict, Question) or decision.asked is None:
                 continue
+
             question, blobs = ask_content(
                 agent, shown, decision.asked, decision.impact, "person", self._authorities.seconds
             )
@@ -168,17 +170,20 @@ class Monitor:
 
     async def _wait(self, agent: Agent, pending: Pending) -> None:
         """Wait for a person; their time runs only while nothing above is paused."""
-        live, loop = self._live, asyncio.get_running_loop()
-        held = is_held(live.tree, pending)
-        left = math.inf if held else pending.seconds or self._authorities.seconds
+        live = self._live
+        loop = asyncio.get_running_loop()
+        is_without_end = is_held(live.tree, pending)
+        left = math.inf if is_without_end else pending.seconds or self._authorities.seconds
         while pending in agent.actions and pending.answer is None:
-            paused, since = live.tree.halted(agent, pending), loop.time()
+            is_paused = live.tree.halted(agent, pending)
+            since = loop.time()
             try:
-                async with asyncio.timeout(None if paused or held else left):
+                async with asyncio.timeout(None if is_paused or is_without_end else left):
                     await live.moved()
             except TimeoutError:
                 self._answer(agent, pending, nobody_answered(pending.seconds), "time")
-            if not paused:
+
+            if not is_paused:
                 left -= loop.time() - since
 
     def asked(self, calls: Sequence[int]) -> list[str]:
@@ -196,22 +201,20 @@ class Monitor:
             UsageError: no call waits for an answer to one of them, or `remember` is not possible; then none is
                 answered.
         """
-        found = [self._open(call) for call in calls]
+        questions = [self._open(call) for call in calls]
         if remember is not None:
             if not allow or not self._live.tree.policy.remember:
                 raise UsageError("Only an approval can be remembered, and only if the policy allows it.")
-            for agent, pending in found:
+            for agent, pending in questions:
                 decision = self._look(agent, pending)[1]
                 if decision.asked is not None:
-                    kept(remember, decision.asked.question, decision.asked.user)
-        said = [
-            self._live.record(
-                signed(answer_content(agent, pending, Answer(allow, ""), "user", remember=remember)),
-                agent.path,
-            )
-            for agent, pending in found
-        ]
-        return said[-1]
+                    kept(remember, decision.asked.question, decision.asked.user)  # raises if it can't be
+
+        answers: list[Record] = []
+        for agent, pending in questions:
+            content = answer_content(agent, pending, Answer(allow, ""), "user", remember=remember)
+            answers.append(self._live.record(signed(content), agent.path))
+        return answers[-1]
 
     def _open(self, call: int) -> tuple[Agent, Pending]:
         for agent in self._live.tree.agents.values():

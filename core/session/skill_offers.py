@@ -63,32 +63,30 @@ class SkillOffers:
         """
         ticket.redeem(call.request)
         try:
-            folder = call.arguments.get("folder")
             attached = call.attached.get("folder")
-            named = attached.text() if attached is not None else str(folder)
-            skill, files = await asyncio.to_thread(_texts, copy or self._folder, named.strip())
+            folder = attached.text() if attached is not None else str(call.arguments.get("folder"))
+            skill, files = await asyncio.to_thread(_texts, copy or self._folder, folder.strip())
             before = await self._before(skill)
             if before == files and self._loader.approved(skill.module):
                 return _said(f"The skill {skill.name} is in the catalogue already, as it is.")
-            read = tuple(
-                sorted(strange(self._live.tree, agent.labels | around(self._live.tree, agent, call.function)))
-            )
-            offer = await asyncio.to_thread(_offer, skill, files, before, read)
+
+            tree = self._live.tree
+            read = sorted(strange(tree, agent.labels | around(tree, agent, call.function)))
+            offer = await asyncio.to_thread(_offer, skill, files, before, tuple(read))
             if not self._accepted(pending.call, offer):
-                refused = await self._ask(agent, pending, offer)
-                if refused is not None:
-                    return refused
-            sources = {**files, **skill.sources()}
-            source = ModuleSource(
-                skill.module, {name: text.encode() for name, text in sources.items()}, skill.summary
-            )
-            await self._loader.keep_approved(source)
+                refusal = await self._ask(agent, pending, offer)
+                if refusal is not None:
+                    return refusal
+
+            # What was shown is kept, and not what is in the folder by now.
+            texts = {**files, **skill.sources()}
+            contents = {name: text.encode() for name, text in texts.items()}
+            await self._loader.keep_approved(ModuleSource(skill.module, contents, skill.summary))
         except (UsageError, ModuleFault, PackagesUnavailable) as error:
             return Raised(type(error).__name__, str(error), "", "")
         except ModuleLost as error:
-            return Raised(
-                "ModuleLost", f"The skill's module {skill.module} did not start.", error.log or str(error), ""
-            )
+            text = f"The skill's module {skill.module} did not start."
+            return Raised("ModuleLost", text, error.log or str(error), "")
         return _said(
             f"The user approved the skill {skill.name}. It is in the catalogue from now on; "
             f"`{skill.module}.read` gives its text."
@@ -121,27 +119,23 @@ class SkillOffers:
             return None
         if reply.action == "decline":
             return Raised("NotApproved", f"The user did not approve the skill {offer.name}.", "", "")
+
+        # Nobody decided: the person can still come back to it.
         why = f"The skill {offer.name} was not approved. {reply.reason}".strip()
-        return Raised(
-            "NotApproved", f"{why} Its folder stays; the user can add it with `iact skill add`.", "", ""
-        )
+        text = f"{why} Its folder stays; the user can add it with `iact skill add`."
+        return Raised("NotApproved", text, "", "")
 
     def _accepted(self, call: int, offer: SkillOffer) -> bool:
         """Whether a person had approved exactly this for this call before the process ended."""
-        asked = {
-            one.n
-            for one in self._live.records
-            if isinstance(one.content, FormAsk)
-            and one.content.call == call
-            and one.content.skill is not None
-            and _whole(one.content.skill) == _whole(offer)
-        }
-        return any(
-            isinstance(one.content, FormAnswer)
-            and one.content.ask in asked
-            and one.content.decision == "accept"
-            for one in (self._live.records if asked else ())
-        )
+        asks: set[int] = set()
+        for record in self._live.records:
+            match record.content:
+                case FormAsk(call=asked_call, skill=SkillOffer() as skill) if asked_call == call:
+                    if _whole(skill) == _whole(offer):
+                        asks.add(record.n)
+                case FormAnswer(ask=ask, decision="accept") if ask in asks:
+                    return True
+        return False
 
 
 def _said(text: str) -> Completed:
@@ -163,23 +157,25 @@ def _texts(root: Path, folder: str) -> tuple[Skill, Files]:
         raise UsageError(
             f"A skill that is offered has at most {MOST_FILES} files; this one has {len(files)}."
         )
-    found: dict[str, str] = {}
+
+    texts: dict[str, str] = {}
     for name, data in files.items():
         if _PATH.fullmatch(name) is None:
             raise UsageError(
                 "The files of a skill have names of letters, digits, blanks, dots, hyphens and underscores."
             )
         try:
-            found[name] = data.decode()
+            texts[name] = data.decode()
         except UnicodeDecodeError as error:
             raise UsageError(
                 f"The file {name} of the skill is no text, and a person could not read it."
             ) from error
-    if sum(map(len, found.values())) > MOST_TEXT:
+
+    if sum(map(len, texts.values())) > MOST_TEXT:
         raise UsageError(
             f"A skill that is offered has at most {MOST_TEXT:,} characters, for a person is to read it."
         )
-    return skill, found
+    return skill, texts
 
 
 def _offer(skill: Skill, files: Files, before: Files | None, read: tuple[str, ...]) -> SkillOffer:
@@ -197,17 +193,20 @@ def _offer(skill: Skill, files: Files, before: Files | None, read: tuple[str, ..
 
 
 def _file(path: str, text: str, before: str | None) -> SkillFile:
+    """One file of a skill, with what is different from `before`."""
     if before is None:
         return SkillFile(path=path, text=text)
     if before == text:
         return SkillFile(path=path, text=text, change="same")
+
     # Only line feeds end a line here. Every other separator stays in its line, where it is shown escaped: otherwise a
     # change of separators, which can turn a comment into a command, would have no difference to show.
-    lines = before.split("\n"), text.split("\n")
-    short = sum(map(len, lines)) <= _MOST_LINES
-    differs = (
-        difflib.unified_diff(*lines, f"{path} (as it is)", f"{path} (as offered)", lineterm="")
-        if short
-        else ()
-    )
-    return SkillFile(path=path, text=text, change="changed", differs="\n".join(differs))
+    old_lines = before.split("\n")
+    new_lines = text.split("\n")
+    differs = ""
+    if len(old_lines) + len(new_lines) <= _MOST_LINES:
+        difference = difflib.unified_diff(
+            old_lines, new_lines, f"{path} (as it is)", f"{path} (as offered)", lineterm=""
+        )
+        differs = "\n".join(difference)
+    return SkillFile(path=path, text=text, change="changed", differs=differs)

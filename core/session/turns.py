@@ -298,11 +298,13 @@ class Turns:
                 self._fail(agent, error)
             return False
         except ModelOnlyThought as error:
+            if generation.stopped:
+                return False
             # Its agent is asked for the reply, once.
-            asked_already = agent.guards.only_thought or generation.prepared.last
-            if not generation.stopped and asked_already:
+            was_asked = agent.guards.only_thought or generation.prepared.last
+            if was_asked:
                 self._fail(agent, error)
-            return not generation.stopped and not asked_already
+            return not was_asked
         except ModelError as error:
             if not generation.stopped:
                 self._fail(agent, error)
@@ -311,15 +313,19 @@ class Turns:
 
     def _finish(self, generation: RunningReply) -> None:
         """Record a reply that is complete."""
-        live, agent, tree = self._live, generation.agent, self._live.tree
+        live = self._live
+        tree = live.tree
+        agent = generation.agent
         prepared = generation.prepared
         if tree.stamp(agent) != generation.stamp and not self._stands(generation):
             # The available functions changed while the model wrote its first reply: it must see them.
             generation.discard("changed")
             return
+
         understood = generation.understood()
         scanned = understood.scanned
         text = scanned.kept
+        # What a person says to an agent that another one called must be read before the agent returns.
         interrupted = agent.caller != "user" and any(
             message.kind == "intervention" and message.n not in prepared.took for message in agent.mail.inbox
         )
@@ -334,23 +340,27 @@ class Turns:
             interrupted=interrupted,
             reply=understood.reply,
         )
+        # The fold of the record needs what was just read, and would read it again.
         tree.foreseen[agent.path] = Foreseen(tree.stamp(agent), prepared, scanned, read)
+
         if prepared.last:
+            # A bound leaves it this one reply: it returns, and actions in it are not carried out.
             self._scheduler.cancel_children(agent)
-            bound = prepared.last if read.acts else ""
             reply = Reply(
                 to=agent.caller,
                 status="bound" if read.acts else "ok",
-                bound=bound,
+                bound=prepared.last if read.acts else "",
                 last=prepared.last,
                 generation=told,
                 asks=not read.acts and asks_caller(tree, agent, text),
             )
             live.record(reply, agent.path, body=text)
             return
+
         if read.acts or interrupted or read.held:
             live.record(Turn(held=read.held, generation=told), agent.path, body=text)
             return
+
         self._scheduler.cancel_children(agent)
         asks = asks_caller(tree, agent, text)
         live.record(Reply(to=agent.caller, status="ok", generation=told, asks=asks), agent.path, body=text)

@@ -99,6 +99,7 @@ def export_session(directory: Path, out: BinaryIO, versions: Versions | None) ->
         with workshop(directory.parent, f"export-{name}-{os.getpid()}") as place:
             place.mkdir(mode=0o700)
             left_out = _gather(directory, place, versions)
+
             with tarfile.open(
                 fileobj=out, mode="w:gz", compresslevel=6, format=tarfile.PAX_FORMAT
             ) as archive:
@@ -111,16 +112,18 @@ def export_session(directory: Path, out: BinaryIO, versions: Versions | None) ->
 
 
 def _gather(directory: Path, place: Path, versions: Versions | None) -> int:
-    """Copy everything that goes into the archive, so that nothing changes while it is packed."""
-    left_out = 0
+    """Copy everything that goes into the archive, so that nothing changes while it is packed. Returns how many files were
+    left out."""
     with open_regular(directory / FILE) as reading, (place / FILE).open("xb") as writing:
         transfer(reading.fileno(), writing.fileno(), os.fstat(reading.fileno()).st_size)
-    about = read_about(directory)
-    write_about(place, about)
+    write_about(place, read_about(directory))
+
+    left_out = 0
     for part in ("blobs", "workspace"):
         (place / part).mkdir()
         with suppress(FileNotFoundError):
             left_out += copy_tree(directory / part, place / part, CopyBudget())
+
     if versions is not None and (directory / STORE).is_dir():
         versions.share(directory / STORE, place / STORE)
     return left_out
@@ -147,32 +150,27 @@ def import_session(
         JournalError: its journal can't be read, is damaged or too large.
         JournalUnwritable: it can't be stored; nothing is left behind.
     """
+    left_out = {"files": 0, "blobs": 0, "versions": 0}
     try:
         with workshop(sessions, f"import-{os.getpid()}-{source.stem[:40]}") as place:
-            left_out = {"files": 0, "blobs": 0, "versions": 0}
-            folder = source if source.is_dir() else place.with_name("arrived")
-            if folder is not source:
+            folder = source
+            if not source.is_dir():
+                folder = place.with_name("arrived")
                 folder.mkdir(mode=0o700)
                 left_out["files"] = _unpack(source, folder, called)
-            journal = folder / FILE
-            if not journal.is_file():
-                raise UsageError(f"{called} contains no session: it has no {FILE}.")
-            if journal.lstat().st_size > LARGEST_JOURNAL:
-                most = f"{LARGEST_JOURNAL >> 20} MiB"
-                raise JournalError(f"The journal in {called} is too large; the limit is {most}.")
-            for made in (place, place / "blobs", place / "workspace"):
-                made.mkdir(mode=0o700 if made == place else 0o777)
-            with open_regular(journal) as reading, (place / FILE).open("xb") as writing:
-                transfer(reading.fileno(), writing.fileno(), os.fstat(reading.fileno()).st_size)
-                os.fchmod(writing.fileno(), 0o600)
-                os.fsync(writing.fileno())
-            found = read_journal(place, sealer)
-            session = _id_of(found.records, called)
+
+            for part in (place, place / "blobs", place / "workspace"):
+                part.mkdir(mode=0o700 if part == place else 0o777)
+            _take_journal(folder / FILE, place / FILE, called)
+            contents = read_journal(place, sealer)
+            session = _id_of(contents.records, called)
             _free(sessions, session)
+
             left_out["files"] += take_files(folder / "workspace", place / "workspace")
-            left_out["blobs"] = take_blobs(found.records, folder / "blobs", place / "blobs")
+            left_out["blobs"] = take_blobs(contents.records, folder / "blobs", place / "blobs")
             left_out["versions"] = take_versions(versions, folder / STORE, place / STORE)
             write_about(place, read_about(folder))
+
             sync_directory(place)
             place.rename(sessions / session)
             sync_directory(sessions)
@@ -180,7 +178,26 @@ def import_session(
         raise JournalUnwritable(
             f"The session can't be stored in {sessions} ({error.strerror}). No part of it was kept."
         ) from error
-    return Imported(session, sessions / session, found.foreign, left_out)
+    return Imported(session, sessions / session, contents.foreign, left_out)
+
+
+def _take_journal(journal: Path, target: Path, called: str) -> None:
+    """Copy the journal of a session.
+
+    Raises:
+        UsageError: there is none.
+        JournalError: it is too large.
+    """
+    if not journal.is_file():
+        raise UsageError(f"{called} contains no session: it has no {FILE}.")
+    if journal.lstat().st_size > LARGEST_JOURNAL:
+        most = f"{LARGEST_JOURNAL >> 20} MiB"
+        raise JournalError(f"The journal in {called} is too large; the limit is {most}.")
+
+    with open_regular(journal) as reading, target.open("xb") as writing:
+        transfer(reading.fileno(), writing.fileno(), os.fstat(reading.fileno()).st_size)
+        os.fchmod(writing.fileno(), 0o600)
+        os.fsync(writing.fileno())
 
 
 def _free(sessions: Path, session: str) -> None:
@@ -193,11 +210,17 @@ def _free(sessions: Path, session: str) -> None:
 
 
 def _id_of(records: list[Record], called: str) -> str:
+    """The id of the session that these records are of: the last that one of them gives it.
+
+    Raises:
+        UsageError: a session can't have it here.
+    """
     session = ""
     for record in records:
         match record.content:
             case Open(session=name) | Fork(session=name) | Adopt(session=name):
                 session = name
+
     if not _ID.fullmatch(session):
         raise UsageError(
             f"The journal in {called} has an id that a session can't have here: {session[:100]!r}."
@@ -211,7 +234,8 @@ def _unpack(source: Path, target: Path, called: str) -> int:
     Raises:
         UsageError: it is not an archive, or it holds more than a session may have.
     """
-    left_out, size = 0, 0
+    left_out = 0
+    size = 0
     try:
         with tarfile.open(source, "r:*", tarinfo=BoundedEntry) as archive:
             for count, entry in enumerate(archive):
@@ -220,12 +244,15 @@ def _unpack(source: Path, target: Path, called: str) -> int:
                     raise UsageError(
                         f"{called} contains more than a session may have, so it was not imported."
                     )
+
+                # The first folder is the session's, whatever it is called.
                 _, _, entry.name = entry.name.removeprefix("./").partition("/")
-                if entry.name.split("/")[0] not in _PARTS or not (
-                    entry.isreg() or entry.isdir() or entry.issym()
-                ):
+                is_a_part = entry.name.split("/")[0] in _PARTS
+                is_plain = entry.isreg() or entry.isdir() or entry.issym()
+                if not is_a_part or not is_plain:
                     left_out += bool(entry.name)
                     continue
+
                 try:
                     archive.extract(entry, target, set_attrs=True, filter="data")
                 except (tarfile.FilterError, FileExistsError, NotADirectoryError, IsADirectoryError):

@@ -108,12 +108,13 @@ class FileBrowser:
         """
         if now:
             return _Standing(self.folder)
+
         _, version, _ = _newest(records)
         if version not in self._names:
-            held = self._list(version) if version else ()
+            files = self._list(version) if version else ()
             while len(self._names) >= 8:
                 del self._names[next(iter(self._names))]
-            self._names[version] = frozenset(one.path for one in held if one.type == "file")
+            self._names[version] = frozenset(file.path for file in files if file.type == "file")
         return self._names[version]
 
     def find(self, records: Sequence[Record], path: str, *, now: bool) -> KeptFile:
@@ -123,16 +124,17 @@ class FileBrowser:
             UsageError: there is no such file.
             WorkspaceError: as `look`.
         """
+        file: KeptFile | None
         if now:
-            found = _status(self.folder, path)
+            file = _status(self.folder, path)
         else:
-            held = self.look(records, now=False).files
-            found = next((one for one in held if one.path == path), None)
-        if found is None:
-            raise UsageError(
-                f"There is no file {path[:200]!r} in the workspace{'' if now else ' at that record'}."
-            )
-        return found
+            files = self.look(records, now=False).files
+            file = next((kept for kept in files if kept.path == path), None)
+
+        if file is None:
+            when = "" if now else " at that record"
+            raise UsageError(f"There is no file {path[:200]!r} in the workspace{when}.")
+        return file
 
     def content(self, file: KeptFile) -> Iterator[bytes]:
         """What a file holds, piece by piece, or where a link leads. A file with an id is read from a version, otherwise
@@ -168,18 +170,20 @@ class FileBrowser:
             UsageError: no versions are kept or readable; the message says why.
             WorkspaceError: they can't be read.
         """
-        named = _changing(records)
-        versions = [version_of(one) for one in named]
+        changing = _changing(records)
+        versions = [version_of(record) for record in changing]
         if not versions:
-            self._reader()
+            self._reader()  # says why no versions can be read, if so
             return []
+
         pairs = [*itertools.pairwise(versions)]
         self._learn([pair for pair in pairs if pair not in self._steps])
-        first = [PathStep(one.path, "add") for one in self._list(versions[0]) if one.type != "folder"]
-        rows: list[Sequence[PathStep]] = [first, *(self._steps[pair] for pair in pairs)]
+        first = [PathStep(file.path, "add") for file in self._list(versions[0]) if file.type != "folder"]
+        steps: list[Sequence[PathStep]] = [first, *(self._steps[pair] for pair in pairs)]
+
         return [
-            VersionChange(one.n, one.at, one.agent, _what(one), paths)
-            for one, paths in zip(named, rows, strict=True)
+            VersionChange(record.n, record.at, record.agent, _what(record), paths)
+            for record, paths in zip(changing, steps, strict=True)
             if paths
         ]
 
@@ -277,31 +281,33 @@ def _what(record: Record) -> str:
 
 def _walked(folder: Path) -> tuple[list[KeptFile], int]:
     """The entries of a folder, by path, and how many more there are."""
-    found: list[KeptFile] = []
+    entries: list[KeptFile] = []
     more = 0
     try:
-        for one in _below(_opened(folder), "", 0):
-            if len(found) < MOST:
-                found.append(one)
-            else:
-                more += 1
-                if more > MOST:
-                    break
+        for entry in _below(_opened(folder), "", 0):
+            if len(entries) < MOST:
+                entries.append(entry)
+                continue
+
+            more += 1
+            if more > MOST:
+                break
     except FileNotFoundError:
         return [], 0
     except OSError as error:
         raise WorkspaceError(f"The workspace can't be read ({error.strerror}).") from error
-    return sorted(found, key=lambda one: one.path), more
+    return sorted(entries, key=lambda entry: entry.path), more
 
 
 def _below(folder: int, prefix: str, depth: int) -> Iterator[KeptFile]:
     """The entries below an open folder, which is closed at the end. Only empty folders are listed themselves."""
     try:
-        with os.scandir(folder) as entries:
-            names = list(entries)
-        if not names and prefix:
+        with os.scandir(folder) as scanned:
+            entries = list(scanned)
+        if not entries and prefix:
             yield KeptFile(path_names.encode(prefix.rstrip("/")), "folder", 0, "")
-        for entry in names:
+
+        for entry in entries:
             try:
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode) and depth < _DEEPEST:
@@ -341,6 +347,7 @@ def _holder(folder: Path, path: str) -> tuple[int, str]:
     parts = path_names.decode(path)
     if parts is None:
         raise FileNotFoundError(path)
+
     here = _opened(folder)
     for part in parts[:-1]:
         try:
@@ -352,14 +359,15 @@ def _holder(folder: Path, path: str) -> tuple[int, str]:
 
 
 def _status(folder: Path, path: str) -> KeptFile | None:
+    """An entry as it is now; None if there is none."""
     try:
         here, name = _holder(folder, path)
     except OSError:
         return None
+
     try:
-        return _entry(
-            "/".join(path_names.decode(path) or ()), os.stat(name, dir_fd=here, follow_symlinks=False)
-        )
+        status = os.stat(name, dir_fd=here, follow_symlinks=False)
+        return _entry("/".join(path_names.decode(path) or ()), status)
     except OSError:
         return None
     finally:
@@ -401,10 +409,13 @@ def _pieces(folder: Path, path: str) -> Iterator[bytes]:
             opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
         finally:
             os.close(here)
+
         with os.fdopen(opened, "rb") as stream:
             status = os.fstat(opened)
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(0, "it is no file")
+
+            # An agent may write to it meanwhile: what is added after this is not read, so that it has an end.
             left = status.st_size
             while left > 0 and (piece := stream.read(min(_PIECE, left))):
                 left -= len(piece)

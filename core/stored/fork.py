@@ -98,7 +98,7 @@ def fork(
     shared = _read(source, at, sealer)
     try:
         with workshop(sessions, session) as place:
-            made = _build(shared, place, session, now, versions, sealer, run=run)
+            files, left_out = _build(shared, place, session, now, versions, sealer, run=run)
             place.rename(sessions / session)
             sync_directory(sessions)
     except OSError as error:
@@ -106,7 +106,7 @@ def fork(
             f"The fork can't be stored in {sessions} ({error.strerror}). No part of it was kept, and "
             "the original session is unchanged."
         ) from error
-    return MadeFork(session, sessions / session, shared.session, shared.at, *made)
+    return MadeFork(session, sessions / session, shared.session, shared.at, files, left_out)
 
 
 @dataclass(slots=True)
@@ -126,27 +126,35 @@ class _Shared:
     """Whether something was written after `version` without a version being kept."""
 
     def take(self, record: Record) -> None:
-        self.at, self.digest = record.n, record.digest
+        """Take in the next of the shared records."""
+        self.at = record.n
+        self.digest = record.digest
         self.blobs |= blobs_of(record)
         if record.agent == "/":
             self.step = record.step
+
         match record.content:
             case Result(copied=True):
                 pass  # the version of a copy is not the workspace's
-            case Result() | Restore() | TakeOver() as said if said.version:
-                self.version, self.unkept = said.version, False
+            case Result() | Restore() | TakeOver() as written if written.version:
+                self.version = written.version
+                self.unkept = False
             case Result(unkept=True):
                 self.unkept = True
             case Open() as opened:
-                self.session, self.workspace = opened.session, opened.workspace
+                self.session = opened.session
+                self.workspace = opened.workspace
             case ForkContent() as forked:
                 self.session = forked.session
             case Adopt() as adopted:  # its files are the adopted ones, which no version holds yet
                 self.session = adopted.session
-                self.workspace, self.version, self.unkept = "scratch", "", True
+                self.workspace = "scratch"
+                self.version = ""
+                self.unkept = True
 
 
 def _read(source: Path, at: int | None, sealer: Sealer) -> _Shared:
+    """Read the records that a fork shares. Raises as `fork`."""
     reader = Reader(source, sealer)
     shared = _Shared(reader.file)
     if at is None or at > 0:
@@ -155,10 +163,12 @@ def _read(source: Path, at: int | None, sealer: Sealer) -> _Shared:
             shared.size = reader.offset
             if record.n == at:
                 break
+
     if (at is not None and shared.at != at) or not shared.at:
         have = f"it has 1 to {shared.at}" if shared.at else "count from 1"
         raise UsageError(f"There is no record {at} to fork {reader.file} at; {have}.")
-    if why := reader.seals.why_foreign(reader.file):
+    why = reader.seals.why_foreign(reader.file)
+    if why:
         raise ForeignSession(reader.file.parent.name, why, place=str(source))
     return shared
 
@@ -177,14 +187,17 @@ def _build(
     origin = shared.file.parent
     for folder in (place, place / "blobs", place / "workspace"):
         folder.mkdir(mode=0o700 if folder == place else 0o777)
-    kept = (origin / STORE).is_dir() and not shared.unkept
-    if versions is not None and shared.workspace == "scratch" and kept:
+
+    has_version = (origin / STORE).is_dir() and not shared.unkept
+    if versions is not None and shared.workspace == "scratch" and has_version:
         files, left_out = _as_it_was(shared, origin / STORE, place, versions)
     else:
         files, left_out = _files(shared, origin / "workspace", place / "workspace")
+
     for digest in shared.blobs:
         _share(origin / "blobs" / digest, place / "blobs" / digest)
     sync_directory(place / "blobs")
+
     content = ForkContent(
         from_=shared.session,
         after=shared.at,
@@ -227,6 +240,7 @@ def workshop(sessions: Path, session: str) -> Iterator[Path]:
     sessions.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder = sessions / f".forking-{session}"
     folder.mkdir(mode=0o700)
+
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -245,6 +259,7 @@ def _sweep(sessions: Path, *, before: float) -> None:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:
             continue
+
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_mtime < before:
