@@ -299,20 +299,24 @@ class Tried:
     """Whether function calls are accepted; None if that was not tried."""
 
 
-async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
+async def try_model(model: RoleModel, clock: Clock | None = None) -> Tried:
     """Ask a model one short question, as a session would. An endpoint that refuses function calls is asked again without."""
     clock = clock or SystemClock()
-    listing = await asyncio.to_thread(list_models, one.url, one.key)
+    listing = await asyncio.to_thread(list_models, model.url, model.key)
     names = listing.names
-    name = one.model or (names[0] if len(names) == 1 else "")
-    if listing.fault:
-        return Tried(fault=f"The endpoint {one.url} does not answer: {listing.fault}.")
-    if listing.refused and not name:
-        return Tried(fault=f"The endpoint {one.url} rejects the key (HTTP {listing.status}).")
-    if not name:
-        return Tried(names, fault=f"The endpoint {one.url} lists {len(names) or 'no'} models; choose one.")
+    name = model.model
+    if not name and len(names) == 1:
+        name = names[0]
 
-    named = replace(one, model=name)
+    # An endpoint may refuse to list its models, and still answer for one that is named.
+    if listing.fault:
+        return Tried(fault=f"The endpoint {model.url} does not answer: {listing.fault}.")
+    if listing.refused and not name:
+        return Tried(fault=f"The endpoint {model.url} rejects the key (HTTP {listing.status}).")
+    if not name:
+        return Tried(names, fault=f"The endpoint {model.url} lists {len(names) or 'no'} models; choose one.")
+
+    named = replace(model, model=name)
     tried = await _tried(named, clock, tools=True)
     if tried.fault:
         tried = await _tried(named, clock, tools=False)

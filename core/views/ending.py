@@ -34,6 +34,8 @@ def verdict_on(reply: Reply) -> Verdict:
     ending = ending_from(reply)
     if ending is not None:
         return ending.verdict
+
+    # A reply of an agent has no verdict of its own: its status says how it ended.
     match reply.status:
         case "ok":
             return Verdict(reached="yes", because=_ANSWERED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -60,18 +61,28 @@ class KnownModule:
 
     def to_json(self) -> ModuleRow:
         """The JSON form used by `iact module list --json` and the page."""
+        module = self.entry.name
+        if self.manifest is None:
+            return {
+                "name": module,
+                "version": None,
+                "state": "new",
+                "digest": self.entry.digest,
+                "functions": [],
+            }
+
         functions: list[FunctionRow] = [
             {
-                "name": f"{self.entry.name}.{one.name}",
-                "impact": one.impact,
-                "approved": one.name in self.approved,
+                "name": f"{module}.{function.name}",
+                "impact": function.impact,
+                "approved": function.name in self.approved,
             }
-            for one in (self.manifest.functions if self.manifest else ())
+            for function in self.manifest.functions
         ]
         return {
-            "name": self.entry.name,
-            "version": self.manifest.version if self.manifest else None,
-            "state": "ready" if self.manifest else "new",
+            "name": module,
+            "version": self.manifest.version,
+            "state": "ready",
             "digest": self.entry.digest,
             "functions": functions,
         }
@@ -89,15 +100,16 @@ class KnownModule:
 
 def known(entry: CatalogueEntry, approvals: Approvals) -> KnownModule:
     """One entry with its approvals; a module that ships with the product is approved completely."""
-    try:
-        manifest = Manifest.from_proto(entry.manifest) if entry.manifest is not None else None
-    except ModuleFault:
-        manifest = (
-            None  # kept manifest damaged or older than our rules; the module is asked again when it runs
-        )
-    names = [one.name for one in manifest.functions] if manifest else []
-    shipped = entry.origin == "shipped"
-    approved = [one for one in names if shipped or approvals.approved(entry.name, entry.digest, one)]
+    manifest: Manifest | None = None
+    if entry.manifest is not None:
+        # A kept manifest that is damaged, or older than our rules: the module is asked again when it runs.
+        with suppress(ModuleFault):
+            manifest = Manifest.from_proto(entry.manifest)
+
+    functions = [function.name for function in manifest.functions] if manifest is not None else []
+    if entry.origin == "shipped":
+        return KnownModule(entry, manifest, frozenset(functions))
+    approved = [name for name in functions if approvals.approved(entry.name, entry.digest, name)]
     return KnownModule(entry, manifest, frozenset(approved))
 
 
@@ -128,22 +140,24 @@ def approve(
         UsageError: there is no such module or function; nothing was approved.
         Changed: the module is not the one that the person saw.
     """
-    found = next((known(entry, approvals) for entry in entries if entry.name == name), None)
-    if found is None:
+    module = next((known(entry, approvals) for entry in entries if entry.name == name), None)
+    if module is None:
         names = ", ".join(sorted(entry.name for entry in entries))
         raise UsageError(f"There is no module {name!r}; there are {names or 'none'}.")
-    if found.entry.shared:
+    if module.entry.shared:
         raise UsageError(
             f"An administrator added the module {name} for all users; only an administrator can approve it."
         )
-    consent.check(digest, found.entry.digest)
-    if found.manifest is None:
+    consent.check(digest, module.entry.digest)
+    if module.manifest is None:
         raise UsageError(f"The module {name} has never run here, so there is nothing to approve yet.")
-    offered = [one.name for one in found.manifest.functions]
+
+    offered = [function.name for function in module.manifest.functions]
     wanted = [function.removeprefix(f"{name}.") for function in functions] or offered
     for function in wanted:
         if function not in offered:
             raise UsageError(f"The module {name} has no function {function!r}; it has {', '.join(offered)}.")
-    if found.entry.origin != "shipped":
-        approvals.approve(name, found.entry.digest, wanted)
-    return known(found.entry, approvals)
+
+    if module.entry.origin != "shipped":
+        approvals.approve(name, module.entry.digest, wanted)
+    return known(module.entry, approvals)

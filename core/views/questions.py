@@ -34,17 +34,18 @@ class Undecided:
 
 def undecided_since(records: Sequence[Record], since: int) -> list[Undecided]:
     """Return what was decided without a person after record `since`, oldest first. `records`: all of the session's."""
-    found = []
+    undecided: list[Undecided] = []
     for record in records[since:]:
         match record.content:
             case (
                 ClearanceAnswer(by="policy", ask=ask, allow=allow)
                 | HostAnswer(by="policy", ask=ask, allow=allow)
             ):
-                found.append(Undecided(records[ask - 1], allow))
+                undecided.append(Undecided(records[ask - 1], allow))
             case FormAnswer(by="policy", ask=ask):
-                found.append(Undecided(records[ask - 1], False))
-    return found
+                # No policy fills in a form.
+                undecided.append(Undecided(records[ask - 1], False))
+    return undecided
 
 
 def held_for_a_person(tree: Tree, question: Record) -> bool:

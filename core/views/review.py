@@ -66,8 +66,9 @@ def rows(pending: Mapping[str, PendingChange], directory: Path) -> list[PendingR
 
 
 def _row(item: PendingChange, moved: Mapping[str, str], noise: NoiseOf) -> PendingRow:
+    """One pending change, as people are shown it. `moved`: as `renames` returns it."""
     change = item.change
-    found: PendingRow = {
+    row: PendingRow = {
         "path": change.path,
         "kind": change.kind,
         "digest": change_digest(item),
@@ -80,17 +81,24 @@ def _row(item: PendingChange, moved: Mapping[str, str], noise: NoiseOf) -> Pendi
         "agents": [*item.agents],
         "labels": sorted(item.labels),
     }
+
     if change.was is not None:
-        found["was"] = _state(change.was)
+        row["was"] = _state(change.was)
     if change.now is not None:
-        found["now"] = _state(change.now)
+        row["now"] = _state(change.now)
     if change.conflict:
-        found["conflict"] = True
-    if other := moved.get(change.path):
-        found["from" if change.kind == "add" else "to"] = other
-    if kind := noise.of(change):
-        found["noise"] = kind
-    return found
+        row["conflict"] = True
+
+    other_path = moved.get(change.path)
+    if other_path and change.kind == "add":
+        row["from"] = other_path
+    elif other_path:
+        row["to"] = other_path
+
+    noise_kind = noise.of(change)
+    if noise_kind:
+        row["noise"] = noise_kind
+    return row
 
 
 def _state(state: FileState) -> StateRow:
@@ -109,24 +117,29 @@ def renames(changes: Iterable[FileChange]) -> dict[str, str]:
 
     Only unambiguous cases: exactly one file of that content was deleted, and exactly one added.
     """
-    gone: dict[str, list[str]] = {}
-    come: dict[str, list[str]] = {}
+    deleted: dict[str, list[str]] = {}
+    added: dict[str, list[str]] = {}
     for change in changes:
-        state, side = (change.was, gone) if change.kind == "delete" else (change.now, come)
-        if (
-            change.kind != "modify"
-            and state is not None
-            and state.type == "file"
-            and state.size
-            and state.sha256
-        ):
-            side.setdefault(state.sha256, []).append(change.path)
-    found: dict[str, str] = {}
-    for content, old in gone.items():
-        new = come.get(content, [])
-        if len(old) == len(new) == 1:
-            found |= {old[0]: new[0], new[0]: old[0]}
-    return found
+        if change.kind == "delete":
+            deleted.setdefault(_content_of(change.was), []).append(change.path)
+        elif change.kind == "add":
+            added.setdefault(_content_of(change.now), []).append(change.path)
+    deleted.pop("", None)
+
+    moved: dict[str, str] = {}
+    for content, old_paths in deleted.items():
+        new_paths = added.get(content, [])
+        if len(old_paths) == len(new_paths) == 1:
+            moved[old_paths[0]] = new_paths[0]
+            moved[new_paths[0]] = old_paths[0]
+    return moved
+
+
+def _content_of(state: FileState | None) -> str:
+    """The digest of a file's content; empty if it is no file, or an empty one: those are all the same."""
+    if state is None or state.type != "file" or not state.size:
+        return ""
+    return state.sha256
 
 
 def counts(patch: str) -> tuple[int, int] | None:

@@ -37,18 +37,22 @@ def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
     """The state of an open session, and what it waits for. `failure`: the session has stopped."""
     if failure:
         return "failed", ""
+
     if tree.hosts.open:
-        return "waits", next(iter(tree.hosts.open.values())).host
+        first_ask = next(iter(tree.hosts.open.values()))
+        return "waits", first_ask.host
     if tree.forms:
-        asked = next(iter(tree.forms.values()))
-        return "waits", "a step of a plan" if asked.by_plan else asked.function
+        first_form = next(iter(tree.forms.values()))
+        return "waits", "a step of a plan" if first_form.by_plan else first_form.function
+
     for agent in tree.at_work.values():
-        for one in agent.actions:
-            if one.asked and one.answer is None and one.asked_of == "person":
-                return "waits", one.spec.name
+        for action in agent.actions:
+            if action.asked and action.answer is None and action.asked_of == "person":
+                return "waits", action.spec.name
         run = agent.plan.running if agent.plan is not None else None
         if run is not None and run.awaited and run.still:
             return "waits", "a plan to be started"
+
     if tree.at_work:
         return ("paused" if tree.paused("/") else "working"), ""
     return ("failed" if tree.root.rest == "failed" else "idle"), ""
@@ -57,8 +61,8 @@ def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
 def left_at(newest: Sequence[Record]) -> SessionStatus:
     """The status of a session at rest, from its last records."""
     asked: dict[tuple[str, int, int], Record] = {}
-    ended: Record | None = None
-    work = False
+    answer: Record | None = None
+    is_unfinished = False
     for record in newest:
         match record.content:
             case ClearanceAsk(to="person", turn=turn, action=action):
@@ -66,21 +70,26 @@ def left_at(newest: Sequence[Record]) -> SessionStatus:
             case ClearanceAnswer(turn=turn, action=action) | Result(turn=turn, action=action):
                 asked.pop((record.agent, turn, action), None)
             case Reply() if record.agent == "/":
-                ended, work = record, False
+                answer = record
+                is_unfinished = False
                 asked.clear()
             case Reply():
-                asked = {key: one for key, one in asked.items() if key[0] != record.agent}
+                # What an agent had asked before it replied is asked no more.
+                asked = {key: ask for key, ask in asked.items() if key[0] != record.agent}
             case Say() | Inject() | BeginPlan():
-                work = True
+                is_unfinished = True
             case Cancel() if record.agent == "/":
-                work = False
+                is_unfinished = False
             case _ if record.kind in ("turn", "call"):
-                work = True
+                is_unfinished = True
+
     if asked:
         first = next(iter(asked.values()))
         return SessionStatus("waits", first.at, first.text("function"))
-    if work:
+    if is_unfinished:
         return SessionStatus("unfinished", newest[-1].at)
-    if ended is not None and isinstance(ended.content, Reply) and ended.content.status not in _WELL:
-        return SessionStatus("failed", ended.at)
-    return SessionStatus("idle", ended.at if ended is not None else "")
+    if answer is None:
+        return SessionStatus("idle", "")
+    if isinstance(answer.content, Reply) and answer.content.status not in _WELL:
+        return SessionStatus("failed", answer.at)
+    return SessionStatus("idle", answer.at)

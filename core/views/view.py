@@ -249,19 +249,24 @@ def node_views(tree: Tree) -> tuple[NodeView, ...]:
 
 def node_view(tree: Tree, agent: Agent) -> NodeView:
     """One agent or plan."""
+    is_agent = agent.plan is None
     role = tree.roles.get(agent.model)
-    awaited, of = child_waits.awaited(tree, agent)
-    left = agent.account.allowance - budget.used(agent, tree.agents) if agent.account.allowance else 0
+    awaited, awaited_of = child_waits.awaited(tree, agent)
+    # What children have been lent is still the agent's, though it can't use it now.
+    left = 0
+    if agent.account.allowance:
+        left = agent.account.allowance - budget.used(agent, tree.agents)
+
     return NodeView(
         path=agent.path,
         name=agent.name,
         caller=agent.caller,
-        kind="agent" if agent.plan is None else "plan",
+        kind="agent" if is_agent else "plan",
         state=tree.state(agent),
         paused=agent.paused,
         doing=_doing(agent),
         turns=agent.all_turns,
-        model=role.model if role and agent.plan is None else "",
+        model=role.model if role and is_agent else "",
         prompt_tokens=agent.usage.prompt_tokens,
         cached_tokens=agent.usage.cached_tokens,
         completion_tokens=agent.usage.completion_tokens,
@@ -271,10 +276,10 @@ def node_view(tree: Tree, agent: Agent) -> NodeView:
         lent=max(0, left - agent.account.left),
         ended=agent.ended if not agent.active and agent.rest == "done" else "",
         awaited=tuple(awaited),
-        awaited_of=of,
+        awaited_of=awaited_of,
         estimated=agent.usage.estimated,
-        calls=tuple(one.call for one in agent.calls) if agent.active else (),
-        queued=tuple(one.n for one in unread(agent)),
+        calls=tuple(action.call for action in agent.calls) if agent.active else (),
+        queued=tuple(message.n for message in unread(agent)),
     )
 
 

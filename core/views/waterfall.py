@@ -122,10 +122,15 @@ class _Read:
     """Times from the user's message to the root's reply."""
 
     def take(self, record: Record) -> None:
+        """Take in the next record."""
         at = datetime.fromisoformat(record.at)
         if self.first is None:
-            self.first, self.started = at, record.at
-        now = self.now = max(self.now, (at - self.first).total_seconds())
+            self.first = at
+            self.started = record.at
+        # A clock may have been set back: time never goes backwards here.
+        self.now = max(self.now, (at - self.first).total_seconds())
+
+        now = self.now
         path = record.agent
         self.agents.setdefault(path)
         match record.content:
@@ -164,6 +169,8 @@ class _Read:
                 self.last[path] = now
             case Close():
                 return
+
+        # From here on the agent waits, for whatever ends next.
         if isinstance(record.content, Turn | Call | Result | Select | Fire | Ask | Compress | Discard):
             self.last[path] = now
 
@@ -229,12 +236,16 @@ class _Read:
         return Waterfall(self.started, self.now, tuple(self.agents), marked)
 
     def _under_way(self) -> Iterator[Stretch]:
+        """The spans that have not ended."""
         for n, (path, begun, function) in self.calls.items():
             yield Stretch(path, "tool", begun, None, n, function)
+
         for n, (path, begun, function) in self.asked.items():
             yield Stretch(path, "approval", begun, None, n, function)
+
         for (path, _), wait in self.waits.items():
             yield Stretch(path, "wait", wait.begin, None, wait.n, wait.to)
+
         for path, (begun, n) in self.pauses.items():
             for agent in self._below(path):
                 yield Stretch(agent, "paused", begun, None, n, "")
