@@ -58,6 +58,7 @@ def write_backup(data: Path, target: Path, tell: Tell) -> int:
         raise UsageError(f"{target} exists already. Choose another name.")
     if target.resolve().is_relative_to(data.resolve()):
         raise UsageError("The backup would be inside the data directory. Choose a place outside of it.")
+
     try:
         # Readable only by its owner, from the first byte on.
         with tempfile.NamedTemporaryFile("wb", dir=target.parent, prefix=f".{target.name}.") as stream:
@@ -67,6 +68,7 @@ def write_backup(data: Path, target: Path, tell: Tell) -> int:
             os.link(stream.name, target)
     except OSError as error:
         raise UsageError(f"The backup {target} can't be written: {error.strerror or error}.") from error
+
     return left_out
 
 
@@ -76,8 +78,9 @@ def read_backup(source: Path, data: Path, tell: Tell) -> None:
     Raises:
         UsageError: the file is not a backup, or was made by a newer version; or the directory is not empty.
     """
-    if data.is_symlink() or (data.exists() and (not data.is_dir() or any(data.iterdir()))):
+    if not _is_free(data):
         raise UsageError(f"{data} is not empty. Restore into a directory that is empty or new.")
+
     try:
         data.parent.mkdir(parents=True, exist_ok=True)
         with _beside(data) as folder:
@@ -85,6 +88,8 @@ def read_backup(source: Path, data: Path, tell: Tell) -> None:
                 _check(source, archive)
                 _extract(archive, folder, tell)
             os.sync()
+
+            # Everything is on disk, so one renaming makes it the data directory.
             if data.exists():
                 data.rmdir()
             folder.rename(data)
@@ -94,44 +99,77 @@ def read_backup(source: Path, data: Path, tell: Tell) -> None:
         raise UsageError(f"{source} can't be restored into {data}: {error.strerror or error}.") from error
 
 
+def _is_free(data: Path) -> bool:
+    """Whether a data directory can be made here: nothing is here, or an empty directory."""
+    if data.is_symlink():
+        return False
+    return not data.exists() or (data.is_dir() and not any(data.iterdir()))
+
+
 def _write(data: Path, stream: IO[bytes], tell: Tell) -> int:
-    files = size = left_out = 0
+    """Write the archive. Returns the number of links left out."""
     about = {
         "format": FORMAT,
         "version": version("iact"),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+    files = 0
+    size = 0
+    left_out = 0
     with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=4) as archive:
         _add_bytes(archive, _ABOUT, json.dumps(about).encode())
         for path in _everything(data, data):
             try:
-                entry = archive.gettarinfo(path, arcname=str(path.relative_to(data)))
-                if entry is None or not (entry.isdir() or entry.isfile() or entry.islnk() or entry.issym()):
-                    continue  # a socket, or a device
-                tarfile.data_filter(entry, str(data))
-                if path == data / _ACCOUNTS:
-                    _add_bytes(archive, entry.name, _database(path))
-                elif entry.isfile():
-                    with path.open("rb") as content:
-                        archive.addfile(entry, cast("IO[bytes]", _Exactly(content)))
-                else:
-                    archive.addfile(entry)
+                entry = _add(archive, path, data)
             except FileNotFoundError:
                 continue  # deleted in the meantime
             except tarfile.FilterError:
                 left_out += 1
                 continue
-            files, size = files + 1, size + entry.size
-            tell(files, size)
+
+            if entry is not None:
+                files += 1
+                size += entry.size
+                tell(files, size)
+
     return left_out
+
+
+def _add(archive: tarfile.TarFile, path: Path, data: Path) -> tarfile.TarInfo | None:
+    """Add a path of a data directory. Returns its entry; None: it is a socket, or a device.
+
+    Raises:
+        FileNotFoundError: it was deleted in the meantime.
+        tarfile.FilterError: it is a link that points outside the directory.
+    """
+    entry = archive.gettarinfo(path, arcname=str(path.relative_to(data)))
+    if entry is None or not _can_be_kept(entry):
+        return None
+    tarfile.data_filter(entry, str(data))
+
+    if path == data / _ACCOUNTS:
+        _add_bytes(archive, entry.name, _database(path))
+    elif entry.isfile():
+        with path.open("rb") as content:
+            archive.addfile(entry, cast("IO[bytes]", _Exactly(content)))
+    else:
+        archive.addfile(entry)
+
+    return entry
+
+
+def _can_be_kept(entry: tarfile.TarInfo) -> bool:
+    return entry.isdir() or entry.isfile() or entry.islnk() or entry.issym()
 
 
 def _everything(folder: Path, data: Path) -> Iterator[Path]:
     """Yield everything below a folder that belongs in a backup, without following links. Journals come first."""
     try:
-        entries = sorted(os.scandir(folder), key=lambda one: (one.name != _FIRST, one.name))
+        entries = sorted(os.scandir(folder), key=lambda entry: (entry.name != _FIRST, entry.name))
     except FileNotFoundError:
         return
+
     for entry in entries:
         path = Path(entry.path)
         parts = path.relative_to(data).parts
@@ -144,7 +182,9 @@ def _everything(folder: Path, data: Path) -> Iterator[Path]:
 
 def _is_session(parts: tuple[str, ...]) -> bool:
     """Whether a path is that of a session: sessions/ID, or users/ID/sessions/ID."""
-    return parts[-2:-1] == ("sessions",) and (len(parts) == 2 or (len(parts) == 4 and parts[0] == USERS))
+    if parts[-2:-1] != ("sessions",):
+        return False
+    return len(parts) == 2 or (len(parts) == 4 and parts[0] == USERS)
 
 
 def _is_empty(session: Path) -> bool:
@@ -163,11 +203,10 @@ def _is_derived(parts: tuple[str, ...]) -> bool:
     """Whether a path can be rebuilt. This only applies directly in a data directory, or a user's directory in it."""
     if parts[0] == USERS and len(parts) > 2:  # users/ID/…
         parts = parts[2:]
-    return (
-        parts[0] == CLAIMS
-        or parts[:2] == ("memory", "chroma")
-        or (len(parts) == 1 and (parts[0].startswith(_DERIVED) or parts[0].endswith(".lock")))
-    )
+
+    if parts[0] == CLAIMS or parts[:2] == ("memory", "chroma"):
+        return True
+    return len(parts) == 1 and (parts[0].startswith(_DERIVED) or parts[0].endswith(".lock"))
 
 
 class _Exactly:
@@ -193,34 +232,43 @@ def _database(path: Path) -> bytes:
 
 def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     entry = tarfile.TarInfo(name)
-    entry.size, entry.mode, entry.mtime = len(content), 0o600, int(datetime.now(UTC).timestamp())
+    entry.size = len(content)
+    entry.mode = 0o600
+    entry.mtime = int(datetime.now(UTC).timestamp())
     archive.addfile(entry, io.BytesIO(content))
 
 
 def _check(source: Path, archive: tarfile.TarFile) -> None:
+    """Check by an archive's first entry whether it is a backup that can be read.
+
+    Raises:
+        UsageError: it is none, or was made by a newer version.
+    """
     first = archive.next()
     content = None
     if first is not None and first.name == _ABOUT and first.isfile() and first.size <= _MOST_ABOUT:
         content = archive.extractfile(first)
     if content is None:
         raise UsageError(f"{source} is not a backup of iact.")
+
     about = json.loads(content.read())
-    made = about.get("format") if isinstance(about, dict) else None
-    if not isinstance(made, int):
+    number = about.get("format") if isinstance(about, dict) else None
+    if not isinstance(number, int):
         raise UsageError(f"{source} is not a backup of iact.")
-    if made > FORMAT:
+    if number > FORMAT:
         raise UsageError(
             f"{source} was made by a newer version of iact ({about.get('version')}). Use that version."
         )
 
 
 def _extract(archive: tarfile.TarFile, folder: Path, tell: Tell) -> None:
-    files = size = 0
-    for entry in archive:
-        if not (entry.isdir() or entry.isfile() or entry.islnk() or entry.issym()):
+    size = 0
+    for files, entry in enumerate(archive, start=1):
+        if not _can_be_kept(entry):
             raise ValueError(f"it contains {entry.name!r}, which is not a file")
+
         archive.extract(entry, folder, filter="data")
-        files, size = files + 1, size + entry.size
+        size += entry.size
         tell(files, size)
 
 

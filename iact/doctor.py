@@ -15,7 +15,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,10 +100,12 @@ def _python() -> Check:
 def kernel() -> Check:
     """Whether the kernel is new enough for the sandbox."""
     release = platform.release()
-    found = re.match(r"(\d+)\.(\d+)", release)
-    ok = found is not None and (int(found[1]), int(found[2])) >= _OLDEST_KERNEL
+    numbers = re.match(r"(\d+)\.(\d+)", release)
+    if numbers is not None and (int(numbers[1]), int(numbers[2])) >= _OLDEST_KERNEL:
+        return Check("kernel", True, f"Linux {release}", "")
+
     oldest = ".".join(map(str, _OLDEST_KERNEL))
-    return Check("kernel", ok, f"Linux {release}", "" if ok else f"use a system with Linux {oldest} or newer")
+    return Check("kernel", False, f"Linux {release}", f"use a system with Linux {oldest} or newer")
 
 
 def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
@@ -114,17 +116,23 @@ def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
         except OSError:
             continue  # a kernel without this setting doesn't forbid it
         if value == bad:
-            needed = os.geteuid() != 0 and not _engine().ok
+            is_needed = os.geteuid() != 0 and not _engine().ok
             detail = f"{name} is {bad}: ordinary users can't create user namespaces, which bubblewrap needs."
-            return Check("namespaces", not needed, detail, f"sudo sysctl -w {name}={good}")
+            return Check("namespaces", not is_needed, detail, f"sudo sysctl -w {name}={good}")
+
     return Check("namespaces", True, "user namespaces: allowed")
 
 
 def live(data: Path) -> Check:
-    """Whether a directory of the user's can be shown through an overlay, in which agents' changes wait."""
-    place = data if data.is_dir() and os.access(data, os.W_OK) else None
+    """Whether a directory of the user's can be shown through an overlay, in which agents' changes wait.
+
+    It is tried with an empty directory; what waits would be on the disk of the data directory, if that is there.
+    """
     try:
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=place) as store:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            tempfile.TemporaryDirectory(dir=_writable(data)) as store,
+        ):
             open_live(Path(folder), Path(store) / "live").close()
     except (WorkspaceError, OSError) as error:
         detail = (
@@ -133,8 +141,14 @@ def live(data: Path) -> Check:
         )
         remedy = "work without --workspace, or allow such calls with --intent 2"
         return Check("live", False, detail, remedy)
+
     detail = "changes in a directory of yours wait in a copy until you apply them"
     return Check("live", True, detail)
+
+
+def _writable(data: Path) -> Path | None:
+    """The data directory, if files can be made in it already; None: temporary files go where they usually do."""
+    return data if data.is_dir() and os.access(data, os.W_OK) else None
 
 
 def readers(data: Path, backend: str) -> Check:
@@ -143,9 +157,8 @@ def readers(data: Path, backend: str) -> Check:
         detail = "Agents of intent 0 look at files, and can't run tests or compute: pods have no layer that is thrown away."
         return Check("readers", False, detail, "give agents that must run something --intent 1")
 
-    place = data if data.is_dir() and os.access(data, os.W_OK) else None
     try:
-        with tempfile.TemporaryDirectory(dir=place) as folder:
+        with tempfile.TemporaryDirectory(dir=_writable(data)) as folder:
             layers_in(Path(folder))
     except (WorkspaceError, OSError) as error:
         detail = (
@@ -153,6 +166,7 @@ def readers(data: Path, backend: str) -> Check:
             "compute."
         )
         return Check("readers", False, detail, "run the product as root, or give such agents --intent 1")
+
     detail = "agents of intent 0 run tests and compute in a layer that is thrown away"
     return Check("readers", True, detail)
 
@@ -165,54 +179,73 @@ def _store(settings: Settings) -> Check:
         return Check(
             "store", False, f"The store {settings.store} can't be used: {error.name} is missing.", _EXTRA
         )
+
     remedy = "check that IACT_STORE is right, that its keys are set, and that the store can be reached"
     try:
         objects = open_objects(settings.store or "")
         name = f"doctor/{secrets.token_hex(8)}"
         began = time.monotonic()
         try:
-            once, again = objects.create(name, b"1"), objects.create(name, b"2")
+            is_created = objects.create(name, b"1")
+            is_created_again = objects.create(name, b"2")
             seconds = time.monotonic() - began
-            kept, listed = objects.get(name), name in objects.names("doctor/")
+            content = objects.get(name)
+            is_listed = name in objects.names("doctor/")
         finally:
             objects.remove(name)
     except IactError as error:
         return Check("store", False, str(error), remedy)
-    if not once or again or kept != b"1" or not listed:
+
+    keeps_the_first = is_created and not is_created_again and content == b"1"
+    if not keeps_the_first or not is_listed:
         detail = (
             f"The store {settings.store} accepts the creation of a name that already exists, so it can't "
             "keep two hosts apart."
         )
         return Check("store", False, detail, "use a store that supports conditional writes (If-None-Match)")
+
     return Check("store", True, f"{settings.store}: creates a name only once, in {seconds * 500:.0f} ms")
 
 
 def _cluster(settings: Settings) -> Check:
     """Which hosts are running; with Ray, also whether it is installed and its cluster can be reached."""
-    if settings.cluster != "static":
-        if importlib.util.find_spec("ray") is None:
-            return Check("cluster", False, "Ray is not installed.", _EXTRA)
-        host, _, port = (settings.cluster or "").rpartition(":")
-        try:
-            socket.create_connection((host, int(port)), timeout=3).close()
-        except (OSError, ValueError) as error:
-            why = str(error).rstrip(".")
-            return Check(
-                "cluster", False, f"No Ray cluster answers at {settings.cluster}: {why}.", "ray start --head"
-            )
+    failure = _ray(settings) if settings.cluster != "static" else None
+    if failure is not None:
+        return failure
+
     try:
         from iact.cluster.leases import Members, read_hosts
         from iact.cluster.objects import open_objects
 
-        now, notes = time.monotonic(), read_hosts(open_objects(settings.store or ""))
-        found = Members().observe(notes, now=now, wall=time.time()).alive(now)
+        now = time.monotonic()
+        notes = read_hosts(open_objects(settings.store or ""))
+        hosts = Members().observe(notes, now=now, wall=time.time()).alive(now)
     except ImportError as error:
         return Check("cluster", False, f"Hosts can't be looked up: {error.name} is missing.", _EXTRA)
     except IactError as error:
         return Check("cluster", False, str(error), "fix store first")
-    if not found:
+
+    if not hosts:
         return Check("cluster", False, "No host of the cluster is running.", "iact cluster host")
-    return Check("cluster", True, f"running ({settings.cluster}): {', '.join(one.host for one in found)}")
+    names = ", ".join(host.host for host in hosts)
+    return Check("cluster", True, f"running ({settings.cluster}): {names}")
+
+
+def _ray(settings: Settings) -> Check | None:
+    """What is wrong with Ray; None: its cluster answers."""
+    if importlib.util.find_spec("ray") is None:
+        return Check("cluster", False, "Ray is not installed.", _EXTRA)
+
+    host, _, port = (settings.cluster or "").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=3).close()
+    except (OSError, ValueError) as error:
+        why = str(error).rstrip(".")
+        return Check(
+            "cluster", False, f"No Ray cluster answers at {settings.cluster}: {why}.", "ray start --head"
+        )
+
+    return None
 
 
 def _accounts(settings: Settings) -> Check:
@@ -223,14 +256,16 @@ def _accounts(settings: Settings) -> Check:
     except ImportError as error:
         detail = f"Nobody can sign in: {error.name} is missing."
         return Check("accounts", False, detail, "pip install 'iact[accounts]'")
+
     try:
         check_accounts(settings)
-        found = look_at_database(settings.data, settings.accounts_url)
+        database = look_at_database(settings.data, settings.accounts_url)
     except IactError as error:
         return Check(
             "accounts", False, str(error), "set IACT_ACCOUNTS_URL to a PostgreSQL database that answers"
         )
-    return Check("accounts", True, f"{settings.accounts.authenticator}, stored in {found}")
+
+    return Check("accounts", True, f"{settings.accounts.authenticator}, stored in {database}")
 
 
 def _engine() -> Check:
@@ -263,20 +298,17 @@ def _isolation(engine: Check) -> Check:
 
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     used = isolation.of(info)
+    filtered = "yes" if any("seccomp" in option for option in options) else "no"
     mapped = f"no, user {used.mapped.first}" if used.mapped else "yes"
-    root = used.root(ours=os.geteuid() == 0)
+    gvisor = "used" if used.gvisor else isolation.without_gvisor(info)
+    root = "yes" if used.root(ours=os.geteuid() == 0) else f"no, {_ROOT}"
     detail = (
-        f"system calls filtered: {_yes('seccomp' in part for part in options)}; "
-        f"root in the container is root outside: {mapped}; "
-        f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(info)}; "
-        f"a shell in a workshop is real root, with apt: {'yes' if root else f'no, {_ROOT}'}"
+        f"system calls filtered: {filtered}; root in the container is root outside: {mapped}; gVisor: {gvisor}; "
+        f"a shell in a workshop is real root, with apt: {root}"
     )
-    ok = any("seccomp" in part for part in options)
-    return Check("isolation", ok, detail, "" if ok else "install an engine with seccomp")
-
-
-def _yes(found: Iterable[bool]) -> str:
-    return "yes" if any(found) else "no"
+    if not any("seccomp" in option for option in options):
+        return Check("isolation", False, detail, "install an engine with seccomp")
+    return Check("isolation", True, detail)
 
 
 def _image(engine: Check) -> Check:
@@ -292,7 +324,7 @@ def _image(engine: Check) -> Check:
 
     try:
         with closing(connect(timeout=10)) as client:
-            found = image.find(client)
+            base = image.find(client)
     except SandboxUnavailable:
         return unknown
     except EngineFailure as error:
@@ -300,11 +332,11 @@ def _image(engine: Check) -> Check:
             "image", False, f"The Docker engine can't list its images: {error}.", "restart the Docker engine"
         )
 
-    if found is None:
+    if base is None:
         return Check(
             "image", False, "The sandbox's base image is not built yet (the first tool call does it).", remedy
         )
-    return Check("image", True, f"{found.reference}, {found.size / 1e6:.0f} MB, from {found.source}")
+    return Check("image", True, f"{base.reference}, {base.size / 1e6:.0f} MB, from {base.source}")
 
 
 def _bubblewrap() -> Check:
@@ -323,17 +355,19 @@ def _model(settings: Settings) -> Check:
     """Check the endpoint if one is set, otherwise the model on board."""
     if not settings.without_endpoint:
         return _endpoint(settings)
-    found = look(chosen_file(settings.embedded, settings.data))
-    if found.missing == "package":
+
+    board = look(chosen_file(settings.embedded, settings.data))
+    if board.missing == "package":
         remedy = "pip install xllamacpp, or set OPENAI_BASE_URL to a model endpoint"
         return Check("model", False, "The package that runs the model on board is not installed.", remedy)
-    if found.missing == "library":
-        remedy = f"sudo apt-get install {found.library}, or set OPENAI_BASE_URL to a model endpoint"
-        detail = f"The model on board needs a system library that is missing: {found.detail}."
+    if board.missing == "library":
+        remedy = f"sudo apt-get install {board.library}, or set OPENAI_BASE_URL to a model endpoint"
+        detail = f"The model on board needs a system library that is missing: {board.detail}."
         return Check("model", False, detail, remedy)
-    weights = found.selection.weights
+
+    weights = board.selection.weights
     if weights is None:
-        return Check("model", False, found.selection.reason, "set OPENAI_BASE_URL to a model endpoint")
+        return Check("model", False, board.selection.reason, "set OPENAI_BASE_URL to a model endpoint")
     if weights.present:
         return Check("model", True, f"{weights.path}, {weights.size / 1e6:.0f} MB")
     detail = "The model on board is not downloaded yet (that happens when it is first needed)."
@@ -343,20 +377,22 @@ def _model(settings: Settings) -> Check:
 def _endpoint(settings: Settings) -> Check:
     """Whether the endpoint answers, and whether a model is chosen if it has several."""
     url = (settings.base_url or OPENAI).rstrip("/")
-    found = list_models(url, settings.api_key)
-    if found.fault:
-        detail = f"The endpoint {url} does not answer: {found.fault}."
+    endpoint = list_models(url, settings.api_key)
+    if endpoint.fault:
+        detail = f"The endpoint {url} does not answer: {endpoint.fault}."
         return Check("model", False, detail, "start it, or set OPENAI_BASE_URL to another")
-    if found.refused:
-        detail = f"The endpoint {url} rejects the key (HTTP {found.status})."
+    if endpoint.refused:
+        detail = f"The endpoint {url} rejects the key (HTTP {endpoint.status})."
         return Check("model", False, detail, "set OPENAI_API_KEY to a key that it accepts")
-    named = settings.model_smart or settings.model
-    listed = found.names
-    if named is None and len(listed) != 1:
+
+    chosen = settings.model_smart or settings.model
+    listed = endpoint.names
+    if chosen is None and len(listed) != 1:
         detail = f"No model is chosen, and the endpoint {url} lists {len(listed) or 'none'}."
         some = f" to one of {', '.join(listed[:8])}" if listed else ""
         return Check("model", False, detail, f"set IACT_MODEL{some}")
-    return Check("model", True, f"{named or listed[0]} at {url}")
+
+    return Check("model", True, f"{chosen or listed[0]} at {url}")
 
 
 def _versions() -> Check:
@@ -391,10 +427,10 @@ def _data(data: Path) -> Check:
 def _disk(data: Path) -> Check:
     place = next(folder for folder in (data.resolve(), *data.resolve().parents) if folder.exists())
     free = shutil.disk_usage(place).free
-    ok = free >= _ENOUGH_DISK
-    return Check(
-        "disk", ok, f"{free / 1e9:.1f} GB free at {place}", "" if ok else f"free some space at {place}"
-    )
+    is_enough = free >= _ENOUGH_DISK
+    remedy = "" if is_enough else f"free some space at {place}"
+
+    return Check("disk", is_enough, f"{free / 1e9:.1f} GB free at {place}", remedy)
 
 
 def leftovers(data: Path, *, fix: bool = False) -> Check:

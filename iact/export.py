@@ -64,49 +64,64 @@ def page(path: Path, *, at: int | None = None) -> str:
         JournalError: the journal can't be read.
         UsageError: there is no record `at`.
     """
-    found = replay(path, at=at)
-    nodes = found.view.nodes()
-    is_action = found.view.is_action("/") or looks_like_action
-    with RenderProcess() as process:
-        formatter = _Formatter(
-            process, found.path.parent, lambda name: is_action(name) or looks_like_action(name)
-        )
-        dialogues = _Dialogues(found.path.parent, formatter)
-        for record in found.records:
-            dialogues.take(record)
+    session = replay(path, at=at)
+    dialogues = _read_dialogues(session)
+
+    nodes = session.view.nodes()
     ids = {node.path: f"a{number}" for number, node in enumerate(nodes)}
+    style = "\n".join(file.read_text(encoding="utf-8") for file in _STYLES)
     return html(
         (_HERE / "export.html").read_text(encoding="utf-8"),
-        title=_title(found),
-        session=found.view.id,
-        style=trusted("\n".join(style.read_text(encoding="utf-8") for style in _STYLES)),
-        facts=_facts(found),
+        title=_title(session),
+        session=session.view.id,
+        style=trusted(style),
+        facts=_facts(session),
         tree=_branch(nodes, ids),
         agents=joined(_section(node, ids[node.path], dialogues) for node in nodes),
-        origin=joined((_missing(found), _origin(found))),
-        modules=_modules(found),
+        origin=joined((_missing(session), _origin(session))),
+        modules=_modules(session),
     )
+
+
+def _read_dialogues(session: Replay) -> _Dialogues:
+    """Every dialogue of a session, rendered."""
+    known = session.view.is_action("/") or looks_like_action
+
+    def is_action(name: str) -> bool:
+        return known(name) or looks_like_action(name)
+
+    folder = session.path.parent
+    with RenderProcess() as process:
+        dialogues = _Dialogues(folder, _Formatter(process, folder, is_action))
+        for record in session.records:
+            dialogues.take(record)
+
+    return dialogues
 
 
 # --- head, tree, foot -----------------------------------------------------------------------------
 
 
-def _title(found: Replay) -> str:
-    said = next((record.body for record in found.records if isinstance(record.content, Say)), "")
-    words = " ".join(said.split())
-    return (words if len(words) <= _TITLE else words[: _TITLE - 1] + "…") or "A session without a message"
+def _title(session: Replay) -> str:
+    message = next((record.body for record in session.records if isinstance(record.content, Say)), "")
+    words = " ".join(message.split())
+    if not words:
+        return "A session without a message"
+
+    return words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"
 
 
-def _facts(found: Replay) -> Markup:
-    usage = found.view.usage
+def _facts(session: Replay) -> Markup:
+    usage = session.view.usage
+    of_all = f" of {session.total:,}" if _is_partial(session) else ""
     pairs = {
-        "from": _when(found.records[0]),
-        "to": _when(found.records[-1]),
-        "agents": str(len(found.view.nodes())),
-        "records": f"{found.at:,}" + (f" of {found.total:,}" if _partial(found) else ""),
+        "from": _when(session.records[0]),
+        "to": _when(session.records[-1]),
+        "agents": str(len(session.view.nodes())),
+        "records": f"{session.at:,}{of_all}",
         "tokens": f"{usage.prompt_tokens:,} read ({usage.cached_tokens:,} reused), "
         f"{usage.completion_tokens:,} written",
-        "model": ", ".join(found.view.models),
+        "model": ", ".join(session.view.models),
     }
     return _pairs(pairs)
 
@@ -115,8 +130,8 @@ def _pairs(pairs: Mapping[str, str]) -> Markup:
     return joined(html("<div><dt>{}</dt><dd>{}</dd></div>", name, value) for name, value in pairs.items())
 
 
-def _partial(found: Replay) -> bool:
-    return found.at < found.total
+def _is_partial(session: Replay) -> bool:
+    return session.at < session.total
 
 
 def _when(record: Record) -> str:
@@ -129,28 +144,34 @@ _END: Final = html("</ul>")
 
 def _branch(nodes: Sequence[NodeView], ids: Mapping[str, str]) -> Markup:
     """The tree as nested lists. Not recursive, because an untrusted journal could be nested too deeply."""
-    below: defaultdict[str, list[NodeView]] = defaultdict(list)
-    for one in nodes:
-        below[one.caller].append(one)
-    parts, left = [_BEGIN], [iter(below["user"])]
-    while left:
-        node = next(left[-1], None)
-        if node is not None:
-            parts += (html("<li>{}", _leaf(ids[node.path], node)), _BEGIN)
-            left.append(iter(below[node.path]))
+    children: defaultdict[str, list[NodeView]] = defaultdict(list)
+    for node in nodes:
+        children[node.caller].append(node)
+
+    # A list is begun for each agent, and taken back if it has no children.
+    parts = [_BEGIN]
+    open_lists = [iter(children["user"])]
+    """The agents that are left in each list that is open, from the outermost in."""
+    while open_lists:
+        child = next(open_lists[-1], None)
+        if child is not None:
+            parts += (html("<li>{}", _leaf(ids[child.path], child)), _BEGIN)
+            open_lists.append(iter(children[child.path]))
             continue
-        left.pop()
+
+        open_lists.pop()
         if parts[-1] is _BEGIN:
-            parts.pop()  # an empty list
+            parts.pop()
         else:
             parts.append(_END)
-        if left:
+        if open_lists:
             parts.append(html("</li>"))
+
     return joined(parts)
 
 
 def _leaf(identity: str, node: NodeView) -> Markup:
-    turns = f"{node.turns} turn{'s' if node.turns != 1 else ''}"
+    turns = "1 turn" if node.turns == 1 else f"{node.turns} turns"
     return html(
         '<a href="#{identity}"><span class="mark {state}" title="{state}"></span>'
         '<span class="name">{name}</span><span class="count">{turns}</span></a>',
@@ -161,9 +182,12 @@ def _leaf(identity: str, node: NodeView) -> Markup:
     )
 
 
-def _origin(found: Replay) -> Markup:
-    last = found.records[-1]
-    part = f"the first {found.at:,} of {found.total:,}" if _partial(found) else f"{found.at:,}"
+def _origin(session: Replay) -> Markup:
+    last = session.records[-1]
+    part = f"{session.at:,}"
+    if _is_partial(session):
+        part = f"the first {session.at:,} of {session.total:,}"
+
     return html(
         "Made by iact from the {part} records of a journal; the last one is record {n} with digest "
         "<code>{digest}</code>. The journal itself is the proof: <code>iact replay JOURNAL --verify</code>.",
@@ -173,26 +197,29 @@ def _origin(found: Replay) -> Markup:
     )
 
 
-def _missing(found: Replay) -> Markup:
+def _missing(session: Replay) -> Markup:
     """What the page lacks because the session is damaged, in sentences."""
     sentences = list[Markup]()
-    lost = [one for one in check_integrity(found.path).lost if one.record <= found.at]
+    lost = [value for value in check_integrity(session.path).lost if value.record <= session.at]
     if lost:
-        places = [html('<a href="#r{n}">record {n}</a>', n=one.record) for one in lost[:_NAMED]]
+        places = [html('<a href="#r{n}">record {n}</a>', n=value.record) for value in lost[:_NAMED]]
         more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
         sentences.append(
             html("The content of a value was lost in {}{}.", trusted(", ".join(places)), more),
         )
-    if found.torn and not _partial(found):
+
+    if session.torn and not _is_partial(session):
         sentences.append(
             html(
-                "The last {} bytes of the journal are an unfinished record, left out here.", f"{found.torn:,}"
+                "The last {} bytes of the journal are an unfinished record, left out here.",
+                f"{session.torn:,}",
             )
         )
+
     return joined(html("<strong>{}</strong> ", sentence) for sentence in sentences)
 
 
-def _modules(found: Replay) -> Markup:
+def _modules(session: Replay) -> Markup:
     items = [
         html(
             "<li><code>{}</code> {}, {}, record {}</li>",
@@ -201,11 +228,12 @@ def _modules(found: Replay) -> Markup:
             module.origin,
             record.n,
         )
-        for record in found.records
+        for record in session.records
         if isinstance(module := record.content, Module)
     ]
     if not items:
         return NOTHING
+
     return html("<details><summary>Modules ({})</summary><ul>{}</ul></details>", len(items), joined(items))
 
 
@@ -234,69 +262,84 @@ def _section(node: NodeView, identity: str, dialogues: _Dialogues) -> Markup:
 
 @dataclass(slots=True)
 class _Formatter:
-    """Formats records as messages, within the page's limits. `is_action`: which words begin an action block.
-
-    `patience`: how many texts may use up their time limit. It bounds the time for one page, as a journal may be untrusted.
-    """
+    """Formats records as messages, within the page's limits."""
 
     process: RenderProcess
     directory: Path
+    """Where the blobs are."""
     is_action: IsAction
+    """Which words begin an action block."""
     patience: int = 40
+    """How many texts may use up their time limit. It bounds the time for one page, as a journal may be untrusted."""
 
     def message(self, record: Record) -> Fields:
         """The message of a record."""
         if is_short(record):
             return record_message(record, None, self.is_action)
-        answered = None
+
+        fields: Mapping[str, JSON] | None = None
         if self.patience > 0:
-            answered = self.process.render(question(record, self.directory, self.is_action, NONE))
-        if answered is None:
+            fields = self.process.render(question(record, self.directory, self.is_action, NONE))
+        if fields is None:
             self.patience -= 1
             return {**header(record), **raw_fields(record)}
-        seconds = answered.get("seconds")
-        self.patience -= isinstance(seconds, float) and seconds >= SECONDS
-        return {**header(record), **answered}
+
+        seconds = fields.get("seconds")
+        if isinstance(seconds, float) and seconds >= SECONDS:
+            self.patience -= 1
+        return {**header(record), **fields}
 
 
 @dataclass(slots=True)
 class _Dialogues:
     """The entries of every agent's dialogue as HTML, built record by record.
 
-    `directory`: where the blobs are.
-
-    `sent`: the messages of each turn to children, by the turn's record number. `unread`: the places of interventions
-    that no context has contained yet, by record number, as (path, index). `turns`: the places of turns, likewise.
+    A place is an agent's path, and the index of an entry in its dialogue.
     """
 
     directory: Path
+    """Where the blobs are."""
     formatter: _Formatter
     of: defaultdict[str, list[Markup]] = field(default_factory=lambda: defaultdict(list))
+    """The entries by agent."""
     sent: dict[int, list[Fields]] = field(default_factory=dict)
+    """The messages of each turn to children, by the turn's record number."""
     unread: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """The places of interventions that no context has contained yet, by record number."""
     turns: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """The places of turns, by record number."""
 
     def take(self, record: Record) -> None:
         """Add the next record where it belongs."""
         message = self.formatter.message(record)
         self._receipts(record)
-        content = record.content
-        if isinstance(content, Turn):
-            said = message.get("messages")
-            self.sent[record.n] = (
-                [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
-            )
-        if isinstance(content, Call):
-            self._address(record, content)
-        if isinstance(content, Reply) and content.to not in ("user", record.agent):
-            source = f"{record.agent}, its reply"
-            self.of[content.to].append(_entry("child", source, record, _html(message), anchor=False))
-        if isinstance(content, Turn):
-            self.turns[record.n] = record.agent, len(self.of[record.agent])
-        if isinstance(content, Reply) and content.of:
-            self._mark_replied(content.of)
+
+        # Where else it appears, and what of earlier entries it changes.
+        match record.content:
+            case Turn():
+                self._note_turn(record, message)
+            case Call() as call:
+                self._address(record, call)
+            case Reply() as reply:
+                self._deliver(record, reply, message)
+
         if record.kind not in _ELSEWHERE:
             self.of[record.agent].append(self._own(record, _html(message)))
+
+    def _note_turn(self, record: Record, message: Fields) -> None:
+        """Note what a turn sends to children, and the place that its entry will have."""
+        messages = message.get("messages")
+        if isinstance(messages, list):
+            self.sent[record.n] = [sent for sent in messages if isinstance(sent, dict)]
+        self.turns[record.n] = record.agent, len(self.of[record.agent])
+
+    def _deliver(self, record: Record, reply: Reply, message: Fields) -> None:
+        """Add a reply to the dialogue of the agent that gets it."""
+        if reply.to not in ("user", record.agent):
+            source = f"{record.agent}, its reply"
+            self.of[reply.to].append(_entry("child", source, record, _html(message), anchor=False))
+        if reply.of:
+            self._mark_replied(reply.of)
 
     def _mark_replied(self, turn: int) -> None:
         """Show the text of a turn once if it became the reply: as the reply (`dialogue.css`)."""
@@ -307,10 +350,11 @@ class _Dialogues:
 
     def _address(self, record: Record, call: Call) -> None:
         """Add the message of a CALL to the child's dialogue."""
-        for one in self.sent.get(call.turn, []):
-            if one.get("action") == call.action:
-                path, source = call.to or str(one.get("to")), f"{_name(record.agent)}, its caller"
-                self.of[path].append(_entry("incoming", source, record, _html(one)))
+        source = f"{_name(record.agent)}, its caller"
+        for message in self.sent.get(call.turn, []):
+            if message.get("action") == call.action:
+                path = call.to or str(message.get("to"))
+                self.of[path].append(_entry("incoming", source, record, _html(message)))
 
     def _own(self, record: Record, shown: Markup) -> Markup:
         who = record.content.who if isinstance(record.content, PersonContent) else ""
@@ -340,16 +384,15 @@ class _Dialogues:
         """Mark the interventions in this record's context as read, with a link to it."""
         match record.content:
             case Turn(generation=Generation(took=took)) | Reply(generation=Generation(took=took)):
-                read = took
+                pass
             case _:
-                read = ()
-        for n in read:
+                return
+
+        receipt = html('<span class="receipt">read at <a href="#r{n}">record {n}</a></span>', n=record.n)
+        for n in took:
             place = self.unread.pop(n, None)
             if place is not None:
                 path, index = place
-                receipt = html(
-                    '<span class="receipt">read at <a href="#r{n}">record {n}</a></span>', n=record.n
-                )
                 self.of[path][index] = self.of[path][index].replace(_UNREAD, receipt, 1)
 
     def _image(self, result: Result) -> Markup:
@@ -360,6 +403,7 @@ class _Dialogues:
             return html(
                 '<p class="empty">The picture is not shown: it is too large, or its content was lost.</p>'
             )
+
         data = base64.b64encode(content).decode()
         return html('<img alt="{}" src="data:{};base64,{}">', result.function, result.media, trusted(data))
 

@@ -28,21 +28,26 @@ from iact.settings import Settings
 
 def list_modules(settings: Settings, *, everybody: bool, as_json: bool) -> int:
     """Print the catalogue, or the modules shared by all users. A module that was never started here shows no functions."""
-    found = signals.run(Everybody(settings).modules() if everybody else known_modules(settings))
+    modules = signals.run(Everybody(settings).modules() if everybody else known_modules(settings))
     if as_json:
-        print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
+        print(json.dumps([module.to_json() for module in modules], ensure_ascii=False, indent=2))
         return 0
-    for one in found:
-        print(f"{one.entry.name}  {one.entry.digest[:12]}  {one.entry.origin}  {one.entry.summary}")
-        print(_functions(one), end="")
+
+    for module in modules:
+        entry = module.entry
+        print(f"{entry.name}  {entry.digest[:12]}  {entry.origin}  {entry.summary}")
+        print(_functions(module), end="")
     return 0
 
 
-def _functions(one: KnownModule) -> str:
-    lines = []
-    for function in one.manifest.functions if one.manifest else ():
-        mark = "" if function.name in one.approved else "  (not approved)"
-        lines.append(f"  {one.entry.name}.{function.name}  impact {function.impact}{mark}\n")
+def _functions(module: KnownModule) -> str:
+    if module.manifest is None:
+        return ""
+
+    lines: list[str] = []
+    for function in module.manifest.functions:
+        mark = "" if function.name in module.approved else "  (not approved)"
+        lines.append(f"  {module.entry.name}.{function.name}  impact {function.impact}{mark}\n")
     return "".join(lines)
 
 
@@ -59,19 +64,28 @@ def add_module(settings: Settings, source: str, *, everybody: bool, as_json: boo
     place = source if names_image(source) else str(Path(source).resolve())
     message = "everybody.module.add" if everybody else "module.add"
     answer = remote.ask_server(settings, {"type": message, "source": place})
-    fields = (
-        answer["module"] if answer is not None else signals.run(_add(settings, place, everybody=everybody))
-    )
-    if answer is None and isinstance(fields, dict):
-        about = {"module": str(fields["name"]), "digest": str(fields["digest"])[:12]}
+    if answer is not None:
+        module: Mapping[str, object] = _module_in(answer)
+    else:
+        module = signals.run(_add(settings, place, everybody=everybody))
+        about = {"module": str(module["name"]), "digest": str(module["digest"])[:12]}
         audit.tell(settings, "module.added", **about, **audit.whose(everybody=everybody))
+
     if as_json:
-        print(json.dumps(fields, ensure_ascii=False, indent=2))
-    elif isinstance(fields, dict):
-        print(f"{fields['name']}  {str(fields['digest'])[:12]}")
-        how = " --everybody" if everybody else ""
-        tell(f"Its functions are not approved yet. To see them: iact module describe {fields['name']}{how}")
+        print(json.dumps(module, ensure_ascii=False, indent=2))
+        return 0
+
+    print(f"{module['name']}  {str(module['digest'])[:12]}")
+    how = " --everybody" if everybody else ""
+    tell(f"Its functions are not approved yet. To see them: iact module describe {module['name']}{how}")
     return 0
+
+
+def _module_in(answer: remote.Frame) -> Mapping[str, object]:
+    """The module that a server has added."""
+    module = answer["module"]
+    assert isinstance(module, dict)
+    return module
 
 
 async def _add(settings: Settings, place: str, *, everybody: bool) -> ModuleRow:

@@ -73,7 +73,8 @@ class TerminalQuestions:
         if not self.asks:
             yield
             return
-        loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+        loop = asyncio.get_running_loop()
+        descriptor = sys.stdin.fileno()
         loop.add_reader(descriptor, self._line)
         try:
             yield
@@ -89,26 +90,28 @@ class TerminalQuestions:
     def take(self, record: Record) -> None:
         """Process the next record of the session."""
         self._questions.add(record)
-        waiting = {one.n for one in self._waiting}
-        if self._shown and not waiting >= self._shown.keys():
-            self._shown, self._form = {}, None
+
+        # Of what is shown, something was answered: here or elsewhere. The rest is asked again.
+        waiting = {question.n for question in self._waiting}
+        if self._shown and not self._shown.keys() <= waiting:
+            self._shown = {}
+            self._form = None
             print("(settled)", file=sys.stderr)
+
         self._show()
         self._show_plans()
 
     def _show_plans(self) -> None:
         """Show the plans that wait to be started."""
-        for path in self._session.unstarted_plans() if self.asks else ():
+        if not self.asks:
+            return
+
+        for path in self._session.unstarted_plans():
             if path not in self._plans:
                 self._plans.append(path)
                 self._plan_digests[path] = self._session.plan_digest(path)
                 text = escaped(self._session.plan_text(path), every=False)
-                print(
-                    f"The plan {path} is waiting for you:\n\n{text}\n{_START}",
-                    end="",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                _ask(f"The plan {path} is waiting for you:\n\n{text}\n{_START}")
 
     @property
     def _waiting(self) -> tuple[Record, ...]:
@@ -118,65 +121,88 @@ class TerminalQuestions:
         return together[:1] if self._apart else together
 
     def _show(self) -> None:
-        new = [one for one in self._waiting if one.n not in self._shown]
+        """Show the questions that wait and were not shown yet, and ask for an answer to all that are shown."""
+        new = [record for record in self._waiting if record.n not in self._shown]
         if not new or not self.asks:
             return
+
         now = asyncio.get_running_loop().time()
         if self._shown:
-            print(file=sys.stderr)
-        self._shown |= {one.n: now for one in new}
-        self._digests |= {one.n: question_digest(one) for one in new}
-        texts, question = [], _QUESTION
-        for one in new:
-            asked = one.content
-            if isinstance(asked, HostAsk):
-                texts.append(host_words(one.agent, asked))
-                question = _HOST
-            elif isinstance(asked, FormAsk):
-                texts.append(form_words(one.agent, asked))
-                self._form = FormLines(asked)
-                question = self._form.prompt
-            else:
-                assert isinstance(asked, ClearanceAsk)
-                # Name the call again, after what may have been pages of text.
-                texts.append(words(one.agent, asked))
-                more = _FULL if has_long_values(one) else ""
-                question = f"{one.agent} asks to run {asked.function}. {more}{_QUESTION}"
+            print(file=sys.stderr)  # these join others, whose line is not finished
+        self._shown |= {record.n: now for record in new}
+        self._digests |= {record.n: question_digest(record) for record in new}
+
+        texts: list[str] = []
+        prompt = _QUESTION
+        for record in new:
+            text, prompt = self._put(record)
+            texts.append(text)
         if len(self._shown) > 1:
-            question = _ALL.format(count=len(self._shown))
-        print("\n".join([*texts, question]), end="", file=sys.stderr, flush=True)
+            prompt = _ALL.format(count=len(self._shown))
+
+        _ask("\n".join([*texts, prompt]))
+
+    def _put(self, record: Record) -> tuple[str, str]:
+        """A question in words, and what to ask after them if it is the only one. A form begins here."""
+        question = record.content
+        if isinstance(question, HostAsk):
+            return host_words(record.agent, question), _HOST
+
+        if isinstance(question, FormAsk):
+            self._form = FormLines(question)
+            return form_words(record.agent, question), self._form.prompt
+
+        assert isinstance(question, ClearanceAsk)
+        # Name the call again, after what may have been pages of text.
+        more = _FULL if has_long_values(record) else ""
+        prompt = f"{record.agent} asks to run {question.function}. {more}{_QUESTION}"
+        return words(record.agent, question), prompt
 
     def _line(self) -> None:
+        """Take a line that the person entered: for the questions that are shown, or else for the last plan."""
         line = sys.stdin.readline()
-        said = line.strip().lower()
-        shown = [one for one in self._waiting if one.n in self._shown]
         if not line:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-        elif len(shown) > 1 and said in ("o", "one"):
-            self._apart, self._shown = True, {}
-            self._show()
-        elif shown and said in ("f", "full") and any(has_long_values(one) for one in shown):
-            self._show_in_full(shown)
-        elif shown and isinstance(shown[0].content, HostAsk):
-            self._spawn(self._answer_host(shown[0].n, _LASTS.get(said)))
-        elif shown and self._form is not None:
-            self._fill_in(shown[0].n, self._form, line)
-        elif shown:
-            since = asyncio.get_running_loop().time() - _REST
-            first = self._shown[shown[0].n]
-            calls = [one.n for one in shown if self._shown[one.n] == first or self._shown[one.n] < since]
-            allow, remember = _VERDICTS.get(said, (False, None))
-            self._spawn(self._answer(calls, allow, remember))
+            return
+
+        word = line.strip().lower()
+        shown = [record for record in self._waiting if record.n in self._shown]
+        if shown:
+            self._take_answer(shown, line, word)
         elif self._plans and self._plans[-1] in self._session.unstarted_plans():
-            self._spawn(self._begin(self._plans[-1], said in ("y", "yes")))
+            self._spawn(self._begin(self._plans[-1], word in ("y", "yes")))
+
+    def _take_answer(self, shown: Sequence[Record], line: str, word: str) -> None:
+        """Take a line for the questions that are shown. `word`: it without blanks, in lower case."""
+        if word in ("o", "one") and len(shown) > 1:
+            self._apart = True
+            self._shown = {}
+            self._show()
+        elif word in ("f", "full") and any(has_long_values(record) for record in shown):
+            self._show_in_full(shown)
+        elif isinstance(shown[0].content, HostAsk):
+            self._spawn(self._answer_host(shown[0].n, _LASTS.get(word)))
+        elif self._form is not None:
+            self._fill_in(shown[0].n, self._form, line)
+        else:
+            allow, remember = _VERDICTS.get(word, (False, None))
+            self._spawn(self._answer(self._read_by_now(shown), allow, remember))
+
+    def _read_by_now(self, shown: Sequence[Record]) -> list[int]:
+        """The calls that a line answers: those that were shown together with the first, or long enough ago to have been
+        read before it was entered."""
+        latest = asyncio.get_running_loop().time() - _REST
+        first = self._shown[shown[0].n]
+
+        shown_at = {record.n: self._shown[record.n] for record in shown}
+        return [n for n, moment in shown_at.items() if moment == first or moment < latest]
 
     def _show_in_full(self, shown: Sequence[Record]) -> None:
         """Print the questions again, with their long values, and ask again."""
         folder = self._session.journal.parent
         for question in shown:
             print(told(question, question_values(folder, question)), file=sys.stderr)
-        again = _ALL.format(count=len(shown)) if len(shown) > 1 else _QUESTION
-        print(again, end="", file=sys.stderr, flush=True)
+        _ask(_ALL.format(count=len(shown)) if len(shown) > 1 else _QUESTION)
 
     async def _answer(self, calls: Sequence[int], allow: bool, remember: JSON) -> None:
         self._sent.update(calls)
@@ -203,7 +229,8 @@ class TerminalQuestions:
             self._form = None
             self._spawn(self._answer_form(ask, form.answered))
             return
-        print(f"{why}\n{form.prompt}" if why else form.prompt, end="", file=sys.stderr, flush=True)
+
+        _ask(f"{why}\n{form.prompt}" if why else form.prompt)
 
     async def _answer_form(self, ask: int, values: Mapping[str, JSON] | None) -> None:
         try:
@@ -224,3 +251,8 @@ class TerminalQuestions:
             self._show_plans()
         except UsageError as error:  # it was settled elsewhere in the meantime
             print(f"note: {error}", file=sys.stderr, flush=True)
+
+
+def _ask(text: str) -> None:
+    """Print a question, with the cursor after it."""
+    print(text, end="", file=sys.stderr, flush=True)

@@ -67,19 +67,29 @@ def queued(settings: Settings, session: str, agent: str, *, as_json: bool) -> in
         while frame.get("type") != "tree":
             frame = wire.receive(_PATIENCE)
             answer.take(frame)
-    listed = frame["nodes"]
-    nodes = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    found = next((one for one in nodes if one.get("path") == agent), None)
-    if found is None:
-        raise UsageError(f"There is no agent {agent!r} in this session.")
-    numbers = found.get("queued", [])
-    texts = _texts(settings, session, numbers if isinstance(numbers, list) else [])
+
+    texts = _texts(settings, session, _queued_for(agent, frame))
     if as_json:
         print(json.dumps([{"n": n, "text": text} for n, text in texts.items()], ensure_ascii=False))
-    else:
-        for n, text in texts.items():
-            print(f"{n}: {' '.join(text.split())}")
+        return 0
+
+    for n, text in texts.items():
+        print(f"{n}: {' '.join(text.split())}")
     return 0
+
+
+def _queued_for(agent: str, tree: Frame) -> Sequence[JSON]:
+    """The records of the messages that wait for an agent, by a frame with the tree.
+
+    Raises:
+        UsageError: there is no such agent.
+    """
+    nodes = tree["nodes"]
+    for node in nodes if isinstance(nodes, list) else ():
+        if isinstance(node, dict) and node.get("path") == agent:
+            numbers = node.get("queued", [])
+            return numbers if isinstance(numbers, list) else []
+    raise UsageError(f"There is no agent {agent!r} in this session.")
 
 
 def _texts(settings: Settings, session: str, numbers: Sequence[JSON]) -> dict[int, str]:
@@ -159,16 +169,20 @@ def say(settings: Settings, session: str, message: Frame, *, wait: bool, as_json
     """
     if not wait:
         return control(settings, session, message, as_json=as_json)
+
     with _connected(settings, session, WaitedAnswer()) as (wire, answer):
         n = _number(wire.ask(message, answer.take))
         print(f"record {n}", file=sys.stderr, flush=True)
         reply = _wait(wire, answer, n, session)
+
     body = _whole(settings, session, reply)
+    is_ok = reply.status == "ok"
     if as_json:
-        status = "done" if reply.status == "ok" else reply.status
+        status = "done" if is_ok else reply.status
         print(json.dumps({"session": session, "n": n, "reply": body, "status": status}, ensure_ascii=False))
-        return 0 if reply.status == "ok" else 1
-    if reply.status != "ok":
+        return 0 if is_ok else 1
+
+    if not is_ok:
         raise IactError(body)
     print(body)
     return 0
@@ -176,41 +190,44 @@ def say(settings: Settings, session: str, message: Frame, *, wait: bool, as_json
 
 def _wait(wire: Wire, answer: WaitedAnswer, n: int, session: str) -> WaitedReply:
     """Take frames until the root has answered record `n`. If the root is paused and can't, that is printed once."""
-    told = False
+    has_told = False
     while (reply := answer.to(n)) is None:
-        if answer.state == "paused" and not told:
+        if answer.state == "paused" and not has_told:
             print(
                 f"note: the root is paused; resume it with: iact resume --session {session}",
                 file=sys.stderr,
             )
-            told = True
+            has_told = True
+
         answer.take(wire.receive(None))
         if answer.failure:
             raise IactError(answer.failure)
+
     return reply
 
 
 @dataclass(frozen=True, slots=True)
 class WaitedReply:
-    """A message from the root to the user. `whole`: `body` is the complete text."""
+    """A message from the root to the user."""
 
     n: int
     body: str
     status: str
     whole: bool
+    """Whether `body` is the complete text."""
 
 
 @dataclass(slots=True)
 class WaitedAnswer:
-    """Watches the root in a stream of frames: its replies, and whether it is at rest. Takes frames in any order.
-
-    `failure`: why the session stopped, if it did.
-    """
+    """Watches the root in a stream of frames: its replies, and whether it is at rest. Takes frames in any order."""
 
     replies: list[WaitedReply] = field(default_factory=list)
     state: str = ""
+    """The root's, in the newest tree."""
     record: int = 0
+    """The record that tree is as of."""
     failure: str = ""
+    """Why the session stopped, if it did."""
 
     def take(self, frame: Frame) -> None:
         """Process the next frame."""
@@ -220,15 +237,19 @@ class WaitedAnswer:
                 whole = "body_size" not in frame
                 self.replies.append(WaitedReply(n, body, status if isinstance(status, str) else "ok", whole))
             case {"type": "tree", "nodes": [{"path": "/", "state": str(state), "record": int(n)}, *_]}:
-                self.state, self.record = state, n
+                self.state = state
+                self.record = n
             case {"type": "notice", "level": "error", "text": str(text)}:
                 self.failure = text
 
     def to(self, n: int) -> WaitedReply | None:
         """The root's last reply after record `n`, or None until the root is at rest with that reply."""
-        late = [reply for reply in self.replies if reply.n > n]
-        rests = self.state in _RESTING
-        return late[-1] if late and rests and self.record >= late[-1].n else None
+        later = [reply for reply in self.replies if reply.n > n]
+        if not later or self.state not in _RESTING:
+            return None
+
+        # A tree from before the reply says nothing about what the root does now.
+        return later[-1] if self.record >= later[-1].n else None
 
 
 class Wire:
@@ -250,6 +271,7 @@ class Wire:
         identity = f"iact-{next(self._numbers)}"
         text = json.dumps({**message, "id": identity}, ensure_ascii=False)
         size = len(text.encode("utf-8", "replace"))
+
         if size > MAX_MESSAGE and message.get("type") == "say":
             return self.ask(self._handed_over(message, other), other, patience)
         if size > MAX_MESSAGE:
@@ -257,20 +279,27 @@ class Wire:
                 f"The message has {size // 1024:,} kB; the server accepts {MAX_MESSAGE // 1024} kB. Hand it to the root "
                 "with iact say, which sends a long message as a file."
             )
+
         try:
             self._socket.send(text)
         except ConnectionClosed as error:
             raise _gone(error) from error
+        frame = self._answer_to(identity, other, patience)
+        if frame.get("type") == "ok":
+            return frame
+
+        sentence = str(frame.get("message"))
+        raise UsageError(sentence) if frame.get("code") in _WRONG else IactError(sentence)
+
+    def _answer_to(self, identity: str, other: Callable[[Frame], None], patience: float | None) -> Frame:
+        """The frame that answers a message, within `patience` seconds. Other frames are passed to `other`."""
         end = None if patience is None else time.monotonic() + patience
         while True:
-            frame = self.receive(None if end is None else max(0.0, end - time.monotonic()))
-            if frame.get("id") != identity:
-                other(frame)
-            elif frame.get("type") == "ok":
+            seconds = None if end is None else max(0.0, end - time.monotonic())
+            frame = self.receive(seconds)
+            if frame.get("id") == identity:
                 return frame
-            else:
-                wrong = frame.get("code") in _WRONG
-                raise (UsageError if wrong else IactError)(str(frame.get("message")))
+            other(frame)
 
     def _handed_over(self, message: Frame, other: Callable[[Frame], None]) -> Frame:
         """Send the text of a message like a file. Returns the message that refers to it."""
@@ -283,7 +312,9 @@ class Wire:
                 self._socket.send(content[start : start + _PIECE])
         except ConnectionClosed as error:
             raise _gone(error) from error
-        return {**{name: value for name, value in message.items() if name != "text"}, "uploaded": True}
+
+        rest = {name: value for name, value in message.items() if name != "text"}
+        return {**rest, "uploaded": True}
 
     def receive(self, seconds: float | None) -> Frame:
         """The next frame.
@@ -303,7 +334,8 @@ class Wire:
 
 
 def _gone(error: ConnectionClosed) -> IactError:
-    said = f" ({error.rcvd.reason})" if error.rcvd is not None and error.rcvd.reason else ""
+    reason = error.rcvd.reason if error.rcvd is not None else ""
+    said = f" ({reason})" if reason else ""
     return IactError(
         f"The server closed the connection{said}. Everything that it had acknowledged is in the session's journal."
     )

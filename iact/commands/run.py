@@ -31,7 +31,7 @@ from iact.core.session.runtime import Runtime
 from iact.core.session.session import LARGEST_UPLOAD, Session
 from iact.core.session.watch import Lagging
 from iact.core.views.ending import outcome_of, verdict_json, verdict_on
-from iact.core.views.events import Activity, Delta, NoticeEvent, OutputEvent, RecordAppended
+from iact.core.views.events import Activity, Delta, Event, NoticeEvent, OutputEvent, RecordAppended
 from iact.core.views.progress import progress_line
 from iact.core.views.question_text import about, told
 from iact.core.views.questions import OpenQuestions, Undecided, is_question, undecided_since
@@ -75,6 +75,7 @@ def run(
     """
     if not task.strip():
         raise UsageError("The task is empty.")
+
     attended = sys.stdin.isatty() and not no_questions
     if plan_first and not attended:
         raise UsageError(
@@ -83,34 +84,51 @@ def run(
         )
     for file in files:
         _check_file(file)
-    folder = Path(workspace) if workspace else None
-    said = _Said(task, mode, plan_first, tuple(files))
-    return signals.run(
-        _run(
-            settings,
-            said,
-            session,
-            folder,
-            intent,
-            scope,
-            as_json,
-            release,
-            add_tokens,
-            add_money,
-            attended,
-            detail,
-        )
+
+    job = _Task(
+        text=task,
+        mode=mode,
+        plan_first=plan_first,
+        files=tuple(files),
+        session=session,
+        workspace=Path(workspace) if workspace else None,
+        intent=intent,
+        scope=scope,
+        release=release,
+        add_tokens=add_tokens,
+        add_money=add_money,
+        attended=attended,
+        as_json=as_json,
+        detail=detail,
     )
+    return signals.run(_run(settings, job))
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """A message with files, and how to work on it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """A message with files, where and how to work on it, and what to print."""
 
     text: str
     mode: Way
     plan_first: bool
-    files: tuple[Path, ...] = ()
+    files: tuple[Path, ...]
+
+    session: str | None
+    """The session to continue; None: a new one."""
+    workspace: Path | None
+    intent: str | None
+    scope: str | None
+
+    release: bool
+    """Whether to resume agents that are paused."""
+    add_tokens: int
+    add_money: float
+    """By how much to raise the budget first."""
+
+    attended: bool
+    """Whether a person can be asked."""
+    as_json: bool
+    detail: Detail
 
 
 def _check_file(file: Path) -> None:
@@ -123,6 +141,7 @@ def _check_file(file: Path) -> None:
         status = file.stat()
     except OSError as error:
         raise UsageError(f"The file {str(file)!r} can't be read ({error.strerror}).") from error
+
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{str(file)!r} is not a file.")
     if status.st_size > LARGEST_UPLOAD:
@@ -140,94 +159,145 @@ async def _hand_over(session: Session, file: Path) -> None:
     await session.upload(file.name, media, content)
 
 
-async def _run(
-    settings: Settings,
-    task: _Said,
-    session_id: str | None,
-    workspace: Path | None,
-    intent: str | None,
-    scope: str | None,
-    as_json: bool,
-    release: bool,
-    add_tokens: int,
-    add_money: float,
-    attended: bool,
-    detail: Detail = "usual",
-) -> int:
-    async with open_runtime(settings, workspace, attended=attended) as runtime:
+async def _run(settings: Settings, task: _Task) -> int:
+    async with open_runtime(settings, task.workspace, attended=task.attended) as runtime:
         if runtime.memory is not None:
             runtime.memory.wake()  # it opens beside the session, so that the first turn has it
-        session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
-        if session_id is not None and intent is not None and session.level(intent) != session.intent:
-            await session.set_intent(intent)
-        if not release:
-            _tell_of_pauses(session)
-        before, calls = session.view.usage, session.view.model_calls
-        since = len(session.records())
-        async with asyncio.TaskGroup() as group:
-            asking = TerminalQuestions(session, group.create_task, asks=attended)
-            waits: list[Activity] = []
-            screen = _Screen(session, detail, live=_live(session, detail, as_json=as_json))
-            progress = group.create_task(
-                show_progress(session, asking, waits, since=session.read, screen=screen)
-            )
-            controls = group.create_task(serve_run(settings, runtime, session))
-            distilling = group.create_task(_distil_beside(runtime, session))
-            try:
-                with asking.listening():
-                    if add_tokens or add_money:
-                        await session.raise_budget(add_tokens, add_money)
-                    for file in task.files:
-                        await _hand_over(session, file)
-                    said = await session.say(task.text, mode=task.mode, plan_first=task.plan_first)
-                    if release:
-                        await _release(session)
-                    reply = await session.answer_unless_held(said.n)
-            finally:
-                progress.cancel()
-                controls.cancel()
-                distilling.cancel()
-        decided = undecided_since(session.records(), since)
-        undecided.tell(decided)
+        session = await _open(runtime, task)
+        before = _Before(session.view.usage, session.view.model_calls, len(session.records()))
+
+        screen = _Screen(session, task.detail, live=_live(session, task.detail, as_json=task.as_json))
+        waits: list[Activity] = []
+        message, reply = await _answer(settings, runtime, session, task, screen, waits)
+
+        decisions = undecided_since(session.records(), before.records)
+        undecided.tell(decisions)
         if reply is None:
-            return tell_held(session, as_json=as_json, decided=decided)
-        assert isinstance(reply.content, Reply)
-        status, outcome = _status_of(reply.content), outcome_of(reply.content)
-        verdict = verdict_on(reply.content)
-        used, chosen_because = _way(session, said)
-        why_not = "" if as_json else _show(session, reply, screen)
-        waiting = await review(session, asks=attended and sys.stderr.isatty() and not as_json)
-        if as_json:
-            usage: dict[str, object] = {
-                **_since(session.view.usage, before).to_json(),
-                "model_calls": session.view.model_calls - calls,
-            }
+            return tell_held(session, as_json=task.as_json, decided=decisions)
+
+        # The answer comes before any question about what was done for it.
+        why_not = "" if task.as_json else _show(session, reply, screen)
+        pending = await review(session, asks=task.attended and sys.stderr.isatty() and not task.as_json)
+        if task.as_json:
             report = {
-                "session": session.id,
-                "reply": reply.body,
-                "journal": str(session.journal),
-                "status": status,
-                "verdict": verdict_json(verdict),
-                "bound": _bound_of(reply),
-                "mode": used,
-                "why": chosen_because,
-                "usage": usage,
-                "waits": [_wait(one) for one in waits],
-                "pending": waiting,
-                "undecided": [undecided.to_json(one) for one in decided],
+                **_report(session, message, reply),
+                "usage": before.usage_since(session),
+                "waits": [_wait(wait) for wait in waits],
+                "pending": pending,
+                "undecided": [undecided.to_json(decision) for decision in decisions],
             }
             print(json.dumps(report, ensure_ascii=False))
-        if outcome == "failed":
-            raise _Failed(reply.body) if as_json else IactError(why_not or reply.body)
-        if by_a_small_model(reply, session.records()):
-            print(f"note: {_BY_THE_SMALL_MODEL}", file=sys.stderr)
-        if reply.content.status == "ok" and (told := ending.note(verdict)):
-            print(f"note: {told}", file=sys.stderr)
-        if detail != "quiet":
-            _tell_of_the_session(session, since)
-        if reply.content.status != "ok":
-            print(f"iact: {reply.body if as_json else why_not}", file=sys.stderr)
-        return ending.EXIT[outcome]
+
+        return _tell_end(session, task, reply, why_not, before.records)
+
+
+async def _open(runtime: Runtime, task: _Task) -> Session:
+    """Open the session of a task.
+
+    Raises:
+        IactError: its root is paused, and stays so.
+    """
+    intent = 1 if task.intent is None else task.intent
+    session = await runtime.open(task.session, intent=intent, scope=task.scope)
+
+    # A session that is continued keeps its own intent, unless one was named.
+    if task.session is not None and task.intent is not None and session.level(task.intent) != session.intent:
+        await session.set_intent(task.intent)
+    if not task.release:
+        _tell_of_pauses(session)
+
+    return session
+
+
+async def _answer(
+    settings: Settings,
+    runtime: Runtime,
+    session: Session,
+    task: _Task,
+    screen: _Screen,
+    waits: list[Activity],
+) -> tuple[Record, Record | None]:
+    """Say the message of a task and wait for its answer, while what happens is shown and asked about.
+
+    Returns the message, and the reply; None: it waits for a person who is not present.
+    """
+    async with asyncio.TaskGroup() as group:
+        questions = TerminalQuestions(session, group.create_task, asks=task.attended)
+        beside = [
+            group.create_task(show_progress(session, questions, waits, since=session.read, screen=screen)),
+            group.create_task(serve_run(settings, runtime, session)),
+            group.create_task(_distil_beside(runtime, session)),
+        ]
+        try:
+            with questions.listening():
+                if task.add_tokens or task.add_money:
+                    await session.raise_budget(task.add_tokens, task.add_money)
+                for file in task.files:
+                    await _hand_over(session, file)
+
+                message = await session.say(task.text, mode=task.mode, plan_first=task.plan_first)
+                if task.release:
+                    await _release(session)
+                reply = await session.answer_unless_held(message.n)
+        finally:
+            for activity in beside:
+                activity.cancel()
+
+    return message, reply
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What a session had used, and its number of records, before a task."""
+
+    usage: Usage
+    model_calls: int
+    records: int
+
+    def usage_since(self, session: Session) -> Mapping[str, object]:
+        """What the task took."""
+        used = _since(session.view.usage, self.usage)
+        return {**used.to_json(), "model_calls": session.view.model_calls - self.model_calls}
+
+
+def _report(session: Session, message: Record, reply: Record) -> Mapping[str, object]:
+    """What came of a task, for programs."""
+    assert isinstance(reply.content, Reply)
+    mode, why = _way(session, message)
+    return {
+        "session": session.id,
+        "reply": reply.body,
+        "journal": str(session.journal),
+        "status": _status_of(reply.content),
+        "verdict": verdict_json(verdict_on(reply.content)),
+        "bound": _bound_of(reply),
+        "mode": mode,
+        "why": why,
+    }
+
+
+def _tell_end(session: Session, task: _Task, reply: Record, why_not: str, since: int) -> int:
+    """Print what is to be known beside the answer. Returns the exit status. `since`: the last record before the task.
+
+    Raises:
+        IactError: the task failed.
+    """
+    assert isinstance(reply.content, Reply)
+    outcome = outcome_of(reply.content)
+    if outcome == "failed":
+        raise _Failed(reply.body) if task.as_json else IactError(why_not or reply.body)
+
+    if by_a_small_model(reply, session.records()):
+        print(f"note: {_BY_THE_SMALL_MODEL}", file=sys.stderr)
+    note = ending.note(verdict_on(reply.content)) if reply.content.status == "ok" else ""
+    if note:
+        print(f"note: {note}", file=sys.stderr)
+    if task.detail != "quiet":
+        _tell_of_the_session(session, since)
+    if reply.content.status != "ok":
+        print(f"iact: {reply.body if task.as_json else why_not}", file=sys.stderr)
+
+    return ending.EXIT[outcome]
 
 
 async def _distil_beside(runtime: Runtime, session: Session) -> None:
@@ -253,17 +323,21 @@ HELD: Final = 3
 
 def tell_held(session: Session, *, as_json: bool, decided: Sequence[Undecided] = ()) -> int:
     """Print which calls wait for a person, because no one could be asked, and how to answer them."""
-    waiting = OpenQuestions(session.records()).waiting
+    questions = OpenQuestions(session.records()).waiting
     if as_json:
-        held = [{"record": one.n, "agent": one.agent, **about(one)} for one in waiting]
         report = {
-            "session": session.id, "reply": "", "journal": str(session.journal), "status": "held", "held": held,
-            "undecided": [undecided.to_json(one) for one in decided],
-        }  # fmt: skip
+            "session": session.id,
+            "reply": "",
+            "journal": str(session.journal),
+            "status": "held",
+            "held": [{"record": asked.n, "agent": asked.agent, **about(asked)} for asked in questions],
+            "undecided": [undecided.to_json(decision) for decision in decided],
+        }
         print(json.dumps(report, ensure_ascii=False))
         return HELD
-    for one in waiting:
-        print(f"Record {one.n}: {told(one)}", file=sys.stderr)
+
+    for question in questions:
+        print(f"Record {question.n}: {told(question)}", file=sys.stderr)
     print(
         f"note: the task is not finished: the calls above need your approval, and no one could be asked. Start a "
         f"server with iact serve, and answer on its page, or with: iact clear --session {session.id} RECORD --allow",
@@ -278,14 +352,16 @@ def _status_of(reply: Reply) -> str:
     return _STATUS.get(word, word)
 
 
-def _way(session: Session, said: Record) -> tuple[Way, str]:
+def _way(session: Session, message: Record) -> tuple[Way, str]:
     """Return how a message was worked on, and why."""
-    chosen = next((one.content for one in session.records(said.n) if isinstance(one.content, Choose)), None)
-    if chosen is not None:
-        return chosen.mode, chosen.why
-    assert isinstance(said.content, Say)
-    asked = "This is the default." if said.content.mode == "dialogue" else "You chose it."
-    return said.content.mode, asked
+    later = (record.content for record in session.records(message.n))
+    choice = next((content for content in later if isinstance(content, Choose)), None)
+    if choice is not None:
+        return choice.mode, choice.why
+
+    assert isinstance(message.content, Say)
+    why = "This is the default." if message.content.mode == "dialogue" else "You chose it."
+    return message.content.mode, why
 
 
 def _tell_of_the_session(session: Session, since: int) -> None:
@@ -492,36 +568,43 @@ async def show_progress(
     """
     screen = screen or _Screen(session)
     last = len(session.records()) if since is None else since
-    behind, warned = True, False
+    has_warned = False
+    is_behind = True
     asking.begin(session.records())
     try:
-        while behind:
-            behind = False
+        # A terminal that falls behind watches again, from the last record that was told.
+        while is_behind:
+            is_behind = False
             async with session.watch() as events:
                 for record in session.records(last):
                     last = _tell(record, asking, screen)
                 try:
                     async for event in events:
-                        match event:
-                            case Delta():
-                                screen.wrote(event)
-                            case OutputEvent():
-                                screen.printed(event)
-                            case NoticeEvent(text):
-                                screen.line(text)
-                            case Activity() if event.state in _KEPT_WAITING:
-                                screen.line(_kept_waiting(event))
-                                if waits is not None:
-                                    waits.append(event)
-                            case RecordAppended(record) if record.n > last:
-                                last = _tell(record, asking, screen)
-                                warned = _tell_of_budget(session, warned)
+                        _show_event(event, screen, waits)
+                        if isinstance(event, RecordAppended) and event.record.n > last:
+                            last = _tell(event.record, asking, screen)
+                            has_warned = _tell_of_budget(session, has_warned)
                 except Lagging:
-                    behind = True
+                    is_behind = True
     finally:
         # The answer may be there before its last lines were told.
         for record in session.records(last):
             _print_line(record, asking, screen)
+
+
+def _show_event(event: Event, screen: _Screen, waits: list[Activity] | None) -> None:
+    """Show what happens beside the records. `waits`: collects the waits for models."""
+    match event:
+        case Delta():
+            screen.wrote(event)
+        case OutputEvent():
+            screen.printed(event)
+        case NoticeEvent(text):
+            screen.line(text)
+        case Activity() if event.state in _KEPT_WAITING:
+            screen.line(_kept_waiting(event))
+            if waits is not None:
+                waits.append(event)
 
 
 def _decided_at_once(record: Record) -> bool:
