@@ -38,7 +38,7 @@ from ag_ui.core import (
 
 from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAsk, Gate, Result
-from iact.core.records.dialogue import Reply, Turn
+from iact.core.records.dialogue import Generation, Reply, Turn
 from iact.core.records.forms import FormAsk, FrontEndCall
 from iact.core.records.plans import Fire, Node
 from iact.core.records.record import Record
@@ -57,16 +57,15 @@ _LONGEST: Final = 100_000
 
 @dataclass(slots=True)
 class _Child:
-    """A child or a plan that works for a call.
-
-    `tools`: the calls that its reply answers. `speaks`: whether it is a called agent, whose model's text is its message;
-    the text of a plan's model is the plan itself.
-    """
+    """A child or a plan that works for a call."""
 
     run: str
     tools: list[str] = field(default_factory=list)
+    """The calls that its reply answers."""
     steps: dict[str, None] = field(default_factory=dict)
+    """A plan's steps that run."""
     speaks: bool = False
+    """Whether it is a called agent, whose model's text is its message; the text of a plan's model is the plan itself."""
     told: bool = False
     """Whether this run has reported its start."""
 
@@ -95,9 +94,13 @@ class EventFold:
         """Tool calls without a result yet."""
         self._children: dict[str, _Child] = {}
         self._models: dict[str, list[int]] = {}
+        """The tokens of each model: read, read from its cache, written."""
+
         for record in before:
             for _ in self.take(RecordAppended(record)):
                 pass
+
+        # Who works on what goes on from earlier runs; what was used, written and reported does not.
         self._models.clear()
         for child in self._children.values():
             child.told = False
@@ -144,9 +147,13 @@ class EventFold:
         for agent, message in self._messages.items():
             yield TextMessageEndEvent(message_id=message, subagent_run_id=self.owner(agent))
         self._messages.clear()
-        for path, child in sorted(self._children.items(), key=lambda one: -one[0].count("/")):
+
+        # The deepest first: a subagent ends before the one that called it.
+        for path in sorted(self._children, key=lambda path: -path.count("/")):
+            child = self._children[path]
             if not child.told:
                 continue
+
             for step in child.steps:
                 yield StepFinishedEvent(step_name=step, subagent_run_id=child.run)
             if suspended is None:
@@ -169,15 +176,22 @@ class EventFold:
     # --- text ------------------------------------------------------------------------
 
     def _writes(self, agent: str, event: Event) -> Iterator[BaseEvent]:
-        text = self._texts.get(agent) or self._texts.setdefault(agent, TextStream(agent))
-        for piece in text.take(event):
+        """The events of an agent's text, which an event of the session continues or ends."""
+        stream = self._texts.get(agent)
+        if stream is None:
+            stream = TextStream(agent)
+            self._texts[agent] = stream
+
+        for piece in stream.take(event):
             yield from self._child(agent)
             owner = self.owner(agent)
             if piece is None:
                 message = self._messages.pop(agent)
                 yield TextMessageEndEvent(message_id=message, subagent_run_id=owner)
-                self._said[agent] = event.record.n if isinstance(event, RecordAppended) else 0, message
+                turn = event.record.n if isinstance(event, RecordAppended) else 0
+                self._said[agent] = turn, message
                 continue
+
             if agent not in self._messages:
                 if agent == _ROOT:
                     yield from self._thought_ends()
@@ -190,15 +204,18 @@ class EventFold:
             )
 
     def _thinks(self, event: Delta) -> Iterator[BaseEvent]:
+        """The events of the root's reasoning, which a piece of text continues or ends."""
         if not event.thought or event.restart:
             yield from self._thought_ends()
-        if event.thought and event.text:
-            self._thinking = True
-            if not self._thought:
-                self._thought = self._name("r")
-                yield ReasoningStartEvent(message_id=self._thought)
-                yield ReasoningMessageStartEvent(message_id=self._thought, role="reasoning")
-            yield ReasoningMessageContentEvent(message_id=self._thought, delta=event.text)
+        if not event.thought or not event.text:
+            return
+
+        self._thinking = True
+        if not self._thought:
+            self._thought = self._name("r")
+            yield ReasoningStartEvent(message_id=self._thought)
+            yield ReasoningMessageStartEvent(message_id=self._thought, role="reasoning")
+        yield ReasoningMessageContentEvent(message_id=self._thought, delta=event.text)
 
     def _thought_of(self, record: Record) -> Iterator[BaseEvent]:
         """The reasoning in a turn's record, if none of it was streamed."""
@@ -237,47 +254,59 @@ class EventFold:
             case Call():
                 yield from self._begin(record.agent, content.turn, content.action, content.function)
                 if content.to:
-                    tool = self._tool(content.turn, content.action)
-                    child = self._children.setdefault(
-                        content.to, _Child(name(self._session, record.n, "s", 0))
-                    )
-                    child.tools.append(tool)
-                    child.speaks = content.function.startswith("CALL")
-                    yield from self._child(content.to)
+                    yield from self._called(record, content)
             case Result():
                 yield from self._ended(record, content)
             case Node():
                 yield from self._stepped(record.agent, content)
 
+    def _called(self, record: Record, call: Call) -> Iterator[BaseEvent]:
+        """A call of a child or a plan: one that works already takes it on, too."""
+        child = self._children.get(call.to)
+        if child is None:
+            child = _Child(name(self._session, record.n, "s", 0))
+            self._children[call.to] = child
+
+        child.tools.append(self._tool(call.turn, call.action))
+        child.speaks = call.function.startswith("CALL")
+        yield from self._child(call.to)
+
     def _spoke(self, record: Record, content: Turn | Reply) -> Iterator[BaseEvent]:
-        generation = content.generation
-        if generation is not None:
-            used = self._models.setdefault(generation.model, [0, 0, 0])
-            used[0] += generation.usage.prompt
-            used[1] += generation.usage.cached
-            used[2] += generation.usage.completion
+        """An agent's turn or reply: what it used, which actions it has, and what ends with it."""
+        if content.generation is not None:
+            self._count_usage(content.generation)
         if isinstance(content, Turn):
             is_action = self._is_action(record.agent) or looks_like_action
-            found = [one for one in pieces(record.body, is_action) if isinstance(one, ActionBlock)]
-            self._blocks[record.agent] = record.n, {one.index: one for one in found}
+            blocks = (piece for piece in pieces(record.body, is_action) if isinstance(piece, ActionBlock))
+            self._blocks[record.agent] = record.n, {block.index: block for block in blocks}
+
         if record.agent == _ROOT:
             yield from self._thought_ends()
             return
+
         yield from self._child(record.agent)
         if isinstance(content, Reply):
             yield from self._replied(record, content)
 
+    def _count_usage(self, generation: Generation) -> None:
+        used = self._models.setdefault(generation.model, [0, 0, 0])
+        used[0] += generation.usage.prompt
+        used[1] += generation.usage.cached
+        used[2] += generation.usage.completion
+
     def _replied(self, record: Record, reply: Reply) -> Iterator[BaseEvent]:
+        """A child's or a plan's reply: it ends, and so do the calls that it worked for."""
         child = self._children.pop(record.agent)
         for step in child.steps:
             yield StepFinishedEvent(step_name=step, subagent_run_id=child.run)
-        if outcome_of(reply) == "reached":
+
+        outcome = outcome_of(reply)
+        if outcome == "reached":
             yield SubagentFinishedEvent(subagent_run_id=child.run)
         else:
             message = record.body[:2000] or f"Its work ended: {reply.status}."
-            yield SubagentErrorEvent(
-                subagent_run_id=child.run, message=message, code=reply.bound or outcome_of(reply)
-            )
+            yield SubagentErrorEvent(subagent_run_id=child.run, message=message, code=reply.bound or outcome)
+
         for tool in child.tools:
             yield from self._result(_above(record.agent), tool, record.body)
 
@@ -290,9 +319,12 @@ class EventFold:
         tool = self._tool(turn, action)
         if tool in self._begun:
             return
+
         self._begun.add(tool)
         yield from self._child(agent)
         owner = self.owner(agent)
+
+        # Of a turn that this run did not report, the message's name follows from its record.
         newest, message = self._said.get(agent, (0, ""))
         parent = message if newest == turn else name(self._session, turn, "m", 0)
         yield ToolCallStartEvent(
@@ -320,16 +352,20 @@ class EventFold:
         fired = self._fired.pop((agent, turn, action), None)
         if fired is not None:
             return {"step": fired.node}
+
         newest, blocks = self._blocks.get(agent, (0, {}))
-        block = blocks.get(action) if newest == turn else None
-        return {} if block is None else {"arguments": block.arguments, "body": block.body}
+        if newest != turn or action not in blocks:
+            return {}
+        block = blocks[action]
+        return {"arguments": block.arguments, "body": block.body}
 
     def _ended(self, record: Record, result: Result) -> Iterator[BaseEvent]:
         tool = self._tool(result.turn, result.action)
         if result.status == "ok" and any(tool in child.tools for child in self._children.values()):
             return  # it was passed to an agent, and ends with that agent's reply
+
         for child in self._children.values():
-            child.tools = [one for one in child.tools if one != tool]
+            child.tools = [other for other in child.tools if other != tool]
         text = record.body
         if not text and result.blob is not None:
             text = f"{result.blob.size} bytes of {result.media or 'text'}"
@@ -338,16 +374,15 @@ class EventFold:
     def _result(self, agent: str, tool: str, text: str) -> Iterator[BaseEvent]:
         if tool not in self._begun:
             return  # it was denied, which was reported, or it only concerns the agent
+
         self._begun.discard(tool)
-        cut = (
-            text
-            if len(text) <= _LONGEST
-            else f"{text[:_LONGEST]}\n… ({len(text) - _LONGEST} more characters)"
-        )
+        content = text
+        if len(text) > _LONGEST:
+            content = f"{text[:_LONGEST]}\n… ({len(text) - _LONGEST} more characters)"
         yield ToolCallResultEvent(
             message_id=self._name("t"),
             tool_call_id=tool,
-            content=cut,
+            content=content,
             role="tool",
             subagent_run_id=self.owner(agent),
         )
@@ -358,28 +393,36 @@ class EventFold:
         """Report the start of a child and of its ancestors in this run, if that was not done yet."""
         if path == _ROOT:
             return
+
         child = self._children.setdefault(path, _Child(name(self._session, self._record, "s", 0)))
         if child.told:
             return
+
         child.told = True
         above = _above(path)
         yield from self._child(above)
         yield SubagentStartedEvent(
-            subagent_run_id=child.run, name=path, parent_subagent_run_id=self.owner(above),
+            subagent_run_id=child.run,
+            name=path,
+            parent_subagent_run_id=self.owner(above),
             parent_tool_call_id=child.tools[-1] if child.tools else None,
-        )  # fmt: skip
+        )
+
         for step in child.steps:
             yield StepStartedEvent(step_name=step, subagent_run_id=child.run)
 
     def _stepped(self, path: str, node: Node) -> Iterator[BaseEvent]:
+        """A step of a plan begins or ends. One that waits for a person has not ended."""
         yield from self._child(path)
         if path not in self._children:
             return
+
         child = self._children[path]
-        if node.to == "running" and node.node not in child.steps:
+        is_open = node.node in child.steps
+        if node.to == "running" and not is_open:
             child.steps[node.node] = None
             yield StepStartedEvent(step_name=node.node, subagent_run_id=child.run)
-        elif node.to != "running" and node.to != "waiting_human" and node.node in child.steps:
+        elif node.to not in ("running", "waiting_human") and is_open:
             del child.steps[node.node]
             yield StepFinishedEvent(step_name=node.node, subagent_run_id=child.run)
 

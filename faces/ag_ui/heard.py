@@ -159,15 +159,17 @@ def _parts(message: Message) -> list[MessagePart]:
     content = message.content
     if not isinstance(content, list):
         return [content] if isinstance(content, str) else []
-    found: list[MessagePart] = []
-    for one in content:
-        if isinstance(one, TextPart):
-            found.append(one.text)
-        elif isinstance(one.source, DataSource):
-            url = f"data:{one.source.mime_type};base64,{one.source.value}"
-            found.append(MessageFile(one.type, *read_data_url(url, one.type)))
+
+    parts: list[MessagePart] = []
+    for part in content:
+        if isinstance(part, TextPart):
+            parts.append(part.text)
+        elif isinstance(part.source, DataSource):
+            url = f"data:{part.source.mime_type};base64,{part.source.value}"
+            parts.append(MessageFile(part.type, *read_data_url(url, part.type)))
         else:
             raise UsageError(
                 "Files and pictures come in the message itself; this server fetches no addresses."
             )
-    return found
+
+    return parts

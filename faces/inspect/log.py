@@ -166,17 +166,22 @@ class _Read:
     # --- one record -------------------------------------------------------------------------------
 
     def take(self, record: Record, seen: Sequence[OwnMessage]) -> None:
-        self.first, self.last = self.first or record, record
+        """Handle the next record. `seen`: the context that its model call was sent, if it is one."""
+        self.first = self.first or record
+        self.last = record
+
+        # What it says of the session as a whole, also if it is no event.
         match record.content:
             case Open() | Adopt() as terms:
                 self._opened(terms)
             case Fork(session=session):
                 self.session = session
+
         match record.content:
             case Say():
                 self._said(record)
-            case Turn(generation=made):
-                self._wrote(record, made, seen)
+            case Turn(generation=generation):
+                self._wrote(record, generation, seen)
             case Reply() as reply:
                 self._replied(record, reply, seen)
             case (
@@ -218,7 +223,9 @@ class _Read:
                 self._info(record, record.kind)
 
     def _opened(self, terms: Open | Adopt) -> None:
-        self.session, self.grant, self.bounds = terms.session, terms.grant, terms.bounds
+        self.session = terms.session
+        self.grant = terms.grant
+        self.bounds = terms.bounds
         self.model = next(iter(role.model for role in terms.models.values()), "")
 
     def _said(self, record: Record) -> None:
@@ -243,42 +250,49 @@ class _Read:
 
     # --- what models wrote ------------------------------------------------------------------------
 
-    def _wrote(self, record: Record, made: Generation, seen: Sequence[OwnMessage]) -> None:
-        blocks = [one for one in pieces(record.body, self.is_action) if isinstance(one, ActionBlock)]
+    def _wrote(self, record: Record, generation: Generation, seen: Sequence[OwnMessage]) -> None:
+        """Handle a turn, with the actions in its text."""
+        blocks = [piece for piece in pieces(record.body, self.is_action) if isinstance(piece, ActionBlock)]
         self.actions[record.agent, record.n] = blocks
+
         calls = [
             ToolCall(
-                id=_call_id(record.agent, record.n, one.index), function=one.name, arguments=_arguments(one)
+                id=_call_id(record.agent, record.n, block.index),
+                function=block.name,
+                arguments=_arguments(block),
             )
-            for one in blocks
+            for block in blocks
         ]
-        self._spoke(record, made, seen, calls)
+        self._spoke(record, generation, seen, calls)
 
     def _spoke(
-        self, record: Record, made: Generation, seen: Sequence[OwnMessage], calls: list[ToolCall]
+        self, record: Record, generation: Generation, seen: Sequence[OwnMessage], calls: list[ToolCall]
     ) -> None:
+        """Handle a text that an agent's model wrote in its dialogue."""
         self.turns += 1
         text = record.body
-        content: str | list[Content] = (
-            [ContentReasoning(reasoning=made.reasoning), ContentText(text=text)] if made.reasoning else text
-        )
+        content: str | list[Content] = text
+        if generation.reasoning:
+            content = [ContentReasoning(reasoning=generation.reasoning), ContentText(text=text)]
+
         message = ChatMessageAssistant(
             id=self._id(record),
             content=content,
             tool_calls=calls or None,
-            model=made.model,
+            model=generation.model,
             source="generate",
         )
-        stop: StopReason = "tool_calls" if calls else _STOPS[made.finish]
-        usage = self._count(made.model, made.role, made.usage)
+
+        stop: StopReason = "tool_calls" if calls else _STOPS[generation.finish]
         output = ModelOutput(
-            model=made.model,
+            model=generation.model,
             choices=[ChatCompletionChoice(message=message, stop_reason=stop)],
             completion=text,
-            usage=usage,
-            time=made.ms / 1000,
+            usage=self._count(generation.model, generation.role, generation.usage),
+            time=generation.ms / 1000,
         )
-        self._model(record, made.model, made.role, self._input(record, seen), output)
+        self._model(record, generation.model, generation.role, self._input(record, seen), output)
+
         if record.agent == "/":
             self.messages.append(message)
             self.output = output
@@ -314,23 +328,26 @@ class _Read:
     def _input(self, record: Record, seen: Sequence[OwnMessage]) -> list[ChatMessage]:
         """A context as Inspect messages. A message that the agent had seen before keeps its id."""
         before = self.seen.get(record.agent, [])
-        made: list[tuple[OwnMessage, ChatMessage]] = []
-        for place, one in enumerate(seen):
-            same = place < len(before) and before[place][0] == one and len(made) == place
-            made.append(before[place] if same else (one, self._message(record, place, one)))
-        self.seen[record.agent] = made
-        return [message for _, message in made]
+        context: list[tuple[OwnMessage, ChatMessage]] = []
+        for place, own in enumerate(seen):
+            is_known = place < len(before) and before[place][0] == own
+            context.append(before[place] if is_known else (own, self._message(record, place, own)))
 
-    def _message(self, record: Record, place: int, one: OwnMessage) -> ChatMessage:
+        self.seen[record.agent] = context
+        return [message for _, message in context]
+
+    def _message(self, record: Record, place: int, own: OwnMessage) -> ChatMessage:
         identity = f"{self._id(record)}-{place}"
-        parts = "".join(f"\n[${part.name}: {part.media}, SHA-256 {part.sha256}]" for part in one.parts)
-        match one.role:
+        parts = "".join(f"\n[${part.name}: {part.media}, SHA-256 {part.sha256}]" for part in own.parts)
+        content = own.content + parts
+
+        match own.role:
             case "system":
-                return ChatMessageSystem(content=one.content + parts, id=identity)
+                return ChatMessageSystem(content=content, id=identity)
             case "assistant":
-                return ChatMessageAssistant(content=one.content + parts, id=identity)
+                return ChatMessageAssistant(content=content, id=identity)
             case _:
-                return ChatMessageUser(content=one.content + parts, id=identity)
+                return ChatMessageUser(content=content, id=identity)
 
     def _count(self, model: str, role: str, tokens: Tokens) -> ModelUsage:
         used = ModelUsage(
@@ -349,8 +366,10 @@ class _Read:
             self._spoke(record, reply.generation, seen, [])
         else:
             self._info(record, "reply")
+
         if record.agent == "/":
-            self.reply, self.resting = reply, True
+            self.reply = reply
+            self.resting = True
             if reply.generation is None:
                 self.messages.append(ChatMessageAssistant(content=record.body, id=self._id(record)))
                 self.output = ModelOutput.from_content(self.model, record.body)
@@ -380,9 +399,11 @@ class _Read:
         return tool
 
     def _given(self, record: Record, turn: int, action: int) -> dict[str, JSON]:
-        for one in self.actions.get((record.agent, turn), ()):
-            if one.index == action:
-                return _arguments(one)
+        """The arguments of an action, as its agent wrote them, or as its plan's record contains them."""
+        for block in self.actions.get((record.agent, turn), ()):
+            if block.index == action:
+                return _arguments(block)
+
         fired = self.fired.get((record.agent, action))
         return {"arguments": fired} if fired else {}
 
@@ -405,17 +426,24 @@ class _Read:
         self._add(event)
 
     def _ended(self, record: Record, result: Result) -> None:
+        """Complete the event of an action with its outcome."""
         tool = self._tool(record, result.turn, result.action, result.function)
-        error = _ERRORS.get(result.status)
         tool.result = self._output(record, result)
-        tool.error = ToolCallError(error, record.body) if error else None
-        tool.completed, tool.pending = _time(record), None
-        tool.working_time = result.ms / 1000 if result.ms is not None else None
+        error = _ERRORS.get(result.status)
+        tool.error = None if error is None else ToolCallError(error, record.body)
+
+        tool.pending = None
+        tool.completed = _time(record)
+        tool.working_time = None if result.ms is None else result.ms / 1000
         tool.message_id = self._id(record)
         tool.metadata = {**(tool.metadata or {}), "result": record.n, "status": result.status}
+
+        # It has its result, so a child's reply is not for it any more.
         for waiting in self.calls.values():
             if tool in waiting:
                 waiting.remove(tool)
+
+        # Inspect's conversation of a sample is that of the root.
         if record.agent == "/":
             self.messages.append(
                 ChatMessageTool(
@@ -430,7 +458,9 @@ class _Read:
     def _output(self, record: Record, result: Result) -> str:
         if result.blob is None:
             return record.body
-        if result.media is None or not result.media or result.media.startswith("text/"):
+
+        is_text = not result.media or result.media.startswith("text/")
+        if is_text:
             try:
                 return self.blobs(result.blob.sha256).decode(errors="replace")
             except JournalError:
@@ -442,14 +472,15 @@ class _Read:
     def _begin(self, path: str, caller: str, record: Record) -> str:
         """The span of a dialogue. A dialogue that continues keeps its span."""
         span = self.spans.get(path)
-        if span is None:
-            parent = self._span(caller)
-            span = self.spans[path] = f"{self.session}{path}@{record.n}"
-            begun = SpanBeginEvent(
-                id=span, parent_id=parent, type="agent", name=path, **self._at(record, span)
-            )
-            begun.metadata = {"record": record.n}
-            self._add(begun)
+        if span is not None:
+            return span
+
+        parent = self._span(caller)
+        span = f"{self.session}{path}@{record.n}"
+        self.spans[path] = span
+        event = SpanBeginEvent(id=span, parent_id=parent, type="agent", name=path, **self._at(record, span))
+        event.metadata = {"record": record.n}
+        self._add(event)
         return span
 
     def _end(self, path: str, record: Record) -> None:
@@ -488,13 +519,14 @@ class _Read:
     # --- the whole --------------------------------------------------------------------------------
 
     def _metadata(self) -> dict[str, JSON]:
-        said: dict[str, JSON] = {"session": self.session}
+        metadata: dict[str, JSON] = {"session": self.session}
         if self.grant is not None:
-            said |= {"scope": self.grant.scope, "intent": self.grant.intent}
+            metadata |= {"scope": self.grant.scope, "intent": self.grant.intent}
         if self.resting and self.reply is not None:
             # Inspect has no word for a goal that was not reached: a sample is a success if it ran to its end.
-            said["verdict"] = verdict_json(verdict_on(self.reply))
-        return said
+            metadata["verdict"] = verdict_json(verdict_on(self.reply))
+
+        return metadata
 
     def told(self) -> EvalLog:
         assert self.first is not None

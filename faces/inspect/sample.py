@@ -40,22 +40,24 @@ def task_of(messages: Sequence[ChatMessage]) -> SampleTask:
     Raises:
         UsageError: there is nothing to do, or content is not embedded in the message.
     """
-    before = [one.text for one in messages if isinstance(one, ChatMessageSystem)]
-    spoken = [one for one in messages if not isinstance(one, ChatMessageSystem)]
-    answered = any(isinstance(one, ChatMessageAssistant) for one in spoken)
-    said = [_told(one) if answered else one.text for one in spoken]
-    text = "\n\n".join(part.strip() for part in (*before, *said) if part.strip())
+    instructions = [message.text for message in messages if isinstance(message, ChatMessageSystem)]
+    spoken = [message for message in messages if not isinstance(message, ChatMessageSystem)]
+
+    has_answers = any(isinstance(message, ChatMessageAssistant) for message in spoken)
+    texts = [_with_author(message) if has_answers else message.text for message in spoken]
+    text = "\n\n".join(part.strip() for part in (*instructions, *texts) if part.strip())
     if not text:
         raise UsageError("The sample's input has no text, so there is nothing to do.")
-    contents = [part for one in spoken if not isinstance(one.content, str) for part in one.content]
-    files = [
-        _file(part, number) for number, part in enumerate(contents, 1) if not isinstance(part, ContentText)
-    ]
+
+    lists = (message.content for message in spoken if not isinstance(message.content, str))
+    parts = [part for content in lists for part in content]
+    files = [_file(part, number) for number, part in enumerate(parts, 1) if not isinstance(part, ContentText)]
     return SampleTask(text, tuple(files))
 
 
-def _told(one: ChatMessage) -> str:
-    return f"{'You answered' if isinstance(one, ChatMessageAssistant) else 'User'}:\n\n{one.text}"
+def _with_author(message: ChatMessage) -> str:
+    author = "You answered" if isinstance(message, ChatMessageAssistant) else "User"
+    return f"{author}:\n\n{message.text}"
 
 
 def _file(part: Content, number: int) -> MessageFile:
@@ -85,23 +87,31 @@ class SampleBounds:
 
     def of(self, bounds: Bounds) -> Bounds:
         """The bounds, reduced to the sample's limits."""
+        # A session may be without a bound on money; all others have one.
+        amounts = (amount for amount in (bounds.money, self.money) if amount is not None)
         return replace(
             bounds,
             tokens=bounds.tokens if self.tokens is None else min(bounds.tokens, self.tokens),
             activation=bounds.activation if self.seconds is None else min(bounds.activation, self.seconds),
             turns=bounds.turns if self.turns is None else min(bounds.turns, self.turns),
-            money=min((one for one in (bounds.money, self.money) if one is not None), default=None),
+            money=min(amounts, default=None),
         )
 
 
 def bounds_of(limits: SampleLimits, messages: int) -> SampleBounds:
     """The bounds for a session. `messages`: how many messages the sample has already."""
-    by_all = getattr(limits.token, "type", "all") == "all"
-    tokens = limits.token.remaining if by_all else None
-    times = [one for one in (limits.time.remaining, limits.working.remaining) if one is not None]
-    turns = [] if limits.turn.remaining is None else [int(limits.turn.remaining)]
+    counts_all = getattr(limits.token, "type", "all") == "all"
+    tokens = limits.token.remaining if counts_all else None
+
+    times = [seconds for seconds in (limits.time.remaining, limits.working.remaining) if seconds is not None]
+
+    turns: list[int] = []
+    if limits.turn.remaining is not None:
+        turns.append(int(limits.turn.remaining))
     if limits.message.limit is not None:
+        # A turn adds two messages, the last one only its own.
         turns.append((int(limits.message.limit) - messages + 1) // 2)
+
     return SampleBounds(
         tokens=None if tokens is None else max(1, int(tokens)),
         seconds=max(0.1, min(times)) if times else None,
@@ -112,22 +122,27 @@ def bounds_of(limits: SampleLimits, messages: int) -> SampleBounds:
 
 def exceeded(reply: Reply, limits: SampleLimits, bounds: SampleBounds) -> LimitExceededError | None:
     """The sample's limit that ended the work, if any."""
-    kind: Literal["token", "message", "turn", "time", "working", "cost"]
-    source: Limit
+    # The bound counts only if the sample set it: otherwise, it is one of the settings.
     match reply.bound:
         case "tokens" if bounds.tokens is not None:
-            kind, source = "token", limits.token
+            return _exceeded("token", limits.token)
+        case "turns" if bounds.turns is not None and limits.turn.limit is not None:
+            return _exceeded("turn", limits.turn)
         case "turns" if bounds.turns is not None:
-            by_turn = limits.turn.limit is not None
-            kind, source = ("turn", limits.turn) if by_turn else ("message", limits.message)
+            return _exceeded("message", limits.message)
+        case "time" if bounds.seconds is not None and limits.time.limit is not None:
+            return _exceeded("time", limits.time)
         case "time" if bounds.seconds is not None:
-            by_time = limits.time.limit is not None
-            kind, source = ("time", limits.time) if by_time else ("working", limits.working)
+            return _exceeded("working", limits.working)
         case "money" if bounds.money is not None:
-            kind, source = "cost", limits.cost
-        case _:
-            return None
-    limit = source.limit or 0
+            return _exceeded("cost", limits.cost)
+    return None
+
+
+def _exceeded(
+    kind: Literal["token", "message", "turn", "time", "working", "cost"], limit: Limit
+) -> LimitExceededError:
+    most = limit.limit or 0
     return LimitExceededError(
-        kind, value=limit, limit=limit, message=f"The session used up what the sample's {kind} limit left it."
+        kind, value=most, limit=most, message=f"The session used up what the sample's {kind} limit left it."
     )
