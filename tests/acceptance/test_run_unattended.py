@@ -63,6 +63,7 @@ def test_another_command_answers_a_running_run(stage: Stage) -> None:
         ) as process:  # fmt: skip
             comes(lambda: bool(list(product.data.glob("run.*.json"))), "the address of the run")
             (journal,) = product.journals()
+            comes(lambda: bool(clearances(records(product), "ask")), "the question")
             (asked,) = clearances(records(product), "ask")
             cleared = product.agree("clear", "--session", journal.parent.name, str(asked.n), "--allow")
             assert cleared.status == 0, cleared
