@@ -191,7 +191,7 @@ def message(given: str, what: str = "message") -> str:
 
 def _read_message(what: str) -> str:
     """A text from standard input, which may be without an end."""
-    from iact.core.session.session import LARGEST_UPLOAD  # of the files, one of which a long message becomes
+    from iact.core.session.session import LARGEST_UPLOAD  # a long message becomes a file of the session
 
     data = sys.stdin.buffer.read(LARGEST_UPLOAD + 1)
     if len(data) > LARGEST_UPLOAD:

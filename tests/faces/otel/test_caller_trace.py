@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from acp import text_block
+from acp.schema import NewSessionResponse, PromptRequest
+from mcp.client.client import Client
 
 from iact.accounts.rights import LOCAL
 from iact.core.errors import UsageError
 from iact.core.models.caller import ask_on_behalf_of, trace_of_caller
 from iact.core.ports import ChatMessage, ModelEvent
 from iact.core.records.dialogue import Say
+from iact.core.session.runtime import Runtime
 from iact.core.stored.replay import replay
+from iact.faces.acp.agent import AcpAgent
+from iact.faces.mcp.ask import NewSessions
+from iact.faces.mcp.caller import OneCaller
+from iact.faces.mcp.server import mcp_server
 from iact.faces.otel.span import trace_id
 from iact.faces.otel.spans import spans
 from iact.faces.trace import traceparent_of
 from tests.core.session.fakes import Script, ScriptedModel, replies, runtime
+from tests.faces.acp.test_conversation import Screen
 from tests.faces.test_memory_of_callers import asking
 
 TRACE: Final = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -169,7 +179,34 @@ async def test_each_face_takes_it_from_its_request(tmp_path: Path, path: str, bo
     async with runtime(tmp_path, replies({"/": ["Done."]})) as opened, asking(opened, LOCAL) as http:
         answered = await http.post(path, json=body, headers={"traceparent": PARENT})
         assert answered.status_code == 200, answered.text
-        (info,) = opened.sessions()
-        session = await opened.open(info.id)
-        said = [one.content for one in session.records() if isinstance(one.content, Say)]
-        assert [one.traceparent for one in said] == [PARENT]
+        assert await traces(opened) == [PARENT]
+
+
+async def traces(opened: Runtime) -> list[str]:
+    """The traces of the messages in the only session."""
+    (info,) = opened.sessions()
+    session = await opened.open(info.id)
+    return [record.content.traceparent for record in session.records() if isinstance(record.content, Say)]
+
+
+@pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
+async def test_a_call_of_mcp_names_it_beside_its_arguments(tmp_path: Path, era: str) -> None:
+    async with runtime(tmp_path, replies({"/": ["Done."]})) as opened:
+        server = mcp_server(OneCaller(opened), NewSessions())
+        async with Client(server, mode=era) as client:
+            await client.call_tool("iact_ask", {"task": "Go"}, meta={"traceparent": PARENT})
+        assert await traces(opened) == [PARENT]
+
+
+async def test_a_prompt_of_an_editor_names_it_beside_its_text(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    async with runtime(tmp_path / "data", replies({"/": ["Done.", "Again."]})) as opened, asyncio.TaskGroup() as group:
+        agent = AcpAgent(opened, Screen(), group.create_task, version="1")
+        asked = {"cwd": str(tmp_path / "project"), "mcpServers": []}
+        new = await agent.dispatch("session/new", asked, False)
+        assert isinstance(new, NewSessionResponse)
+        for meta in ({"traceparent": PARENT}, {}):
+            prompt = PromptRequest(session_id=new.session_id, prompt=[text_block("Go")], field_meta=meta)
+            await agent.dispatch("session/prompt", prompt.model_dump(by_alias=True), False)
+        await agent.leave()
+        assert await traces(opened) == [PARENT, ""]
