@@ -232,7 +232,8 @@ def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
     reason = {HostAsk: "host", FormAsk: "form"}.get(type(asked), "tool_call")
     schema = _FORM if isinstance(asked, FormAsk) else _ANSWER
     expires = None
-    if asked.seconds is not None:
+    # Without a number, and with 0, a person has as long as they want.
+    if asked.seconds:
         expires = (datetime.fromisoformat(question.at) + timedelta(seconds=asked.seconds)).isoformat()
     return Interrupt(
         id=question_id(session, question), reason=reason, message=told(question),
