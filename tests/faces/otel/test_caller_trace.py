@@ -200,7 +200,10 @@ async def test_a_call_of_mcp_names_it_beside_its_arguments(tmp_path: Path, era: 
 
 async def test_a_prompt_of_an_editor_names_it_beside_its_text(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    async with runtime(tmp_path / "data", replies({"/": ["Done.", "Again."]})) as opened, asyncio.TaskGroup() as group:
+    async with (
+        runtime(tmp_path / "data", replies({"/": ["Done.", "Again."]})) as opened,
+        asyncio.TaskGroup() as group,
+    ):
         agent = AcpAgent(opened, Screen(), group.create_task, version="1")
         asked = {"cwd": str(tmp_path / "project"), "mcpServers": []}
         new = await agent.dispatch("session/new", asked, False)
