@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 from acp import text_block
 from acp.schema import NewSessionResponse, PromptRequest
 from mcp.client.client import Client
+from mcp.types import RequestParamsMeta
 
 from iact.accounts.rights import LOCAL
 from iact.core.errors import UsageError
@@ -193,8 +194,10 @@ async def traces(opened: Runtime) -> list[str]:
 async def test_a_call_of_mcp_names_it_beside_its_arguments(tmp_path: Path, era: str) -> None:
     async with runtime(tmp_path, replies({"/": ["Done."]})) as opened:
         server = mcp_server(OneCaller(opened), NewSessions())
+        # The SDK's type names no key but its own; the protocol permits others.
+        meta = cast(RequestParamsMeta, {"traceparent": PARENT})
         async with Client(server, mode=era) as client:
-            await client.call_tool("iact_ask", {"task": "Go"}, meta={"traceparent": PARENT})
+            await client.call_tool("iact_ask", {"task": "Go"}, meta=meta)
         assert await traces(opened) == [PARENT]
 
 
