@@ -386,16 +386,23 @@ def test_the_command_writes_a_file_or_standard_output(session: Path, tmp_path: P
 # --- damage
 
 
-async def _with_a_long_result(data: Path) -> Path:
+def _with_a_long_result(data: Path) -> Path:
+    """The journal of a session with one result in a file of its own."""
     script = replies({"/": [f"```READ\n{'a line of many words ' * 1500}\n```", "It is read."]})
-    async with runtime(data, script, chunk=4096) as opened:
-        session = await opened.open()
-        await session.ask("Read it.")
-        return session.journal
+
+    async def main() -> Path:
+        async with runtime(data, script, chunk=4096) as opened:
+            session = await opened.open()
+            await session.ask("Read it.")
+            return session.journal
+
+    # The browser of the other tests leaves a running loop in this thread.
+    with ThreadPoolExecutor(1) as apart:
+        return apart.submit(asyncio.run, main()).result()
 
 
 def test_a_page_of_a_damaged_session_says_what_it_lacks(tmp_path: Path) -> None:
-    journal = asyncio.run(_with_a_long_result(tmp_path))
+    journal = _with_a_long_result(tmp_path)
     assert "was lost" not in export.page(journal)
     assert "unfinished record" not in export.page(journal)
 
@@ -411,7 +418,7 @@ def test_a_page_of_a_damaged_session_says_what_it_lacks(tmp_path: Path) -> None:
 
 
 def test_a_session_that_cannot_be_read_has_a_sentence_and_no_page(tmp_path: Path) -> None:
-    journal = asyncio.run(_with_a_long_result(tmp_path))
+    journal = _with_a_long_result(tmp_path)
     whole = journal.read_bytes()
     place = whole.index(b"Read it.")
     journal.write_bytes(whole[:place] + bytes(4) + whole[place + 4 :])
