@@ -139,6 +139,10 @@ class AcpAgent:
 
     async def initialize(self, asked: InitializeRequest) -> InitializeResponse:
         """Report the protocol version and capabilities. The version is always 1, whatever the client supports."""
+        able = asked.client_capabilities
+        forms = able.elicitation.form if able is not None and able.elicitation is not None else None
+        self._client.has_forms = forms is not None
+
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=Implementation(name="iact", title="iact", version=self._version),

@@ -1,14 +1,14 @@
 """One session that a client has open: its prompts, its answers to questions, and the updates sent to it.
 
 Updates are sent as long as the session is open, with or without a running prompt: a session that was left at work
-continues on its own. A prompt ends when everything that belongs to its answer was sent, or when a person is asked
-something that takes words: the protocol has no place for them but the next prompt, which is the answer.
+continues on its own. A prompt ends when everything that belongs to its answer was sent. What takes words is asked by a
+form, of a client that shows forms; the prompt of any other ends there with the question, and its next one is the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final, Protocol
 
@@ -27,6 +27,7 @@ from acp.schema import (
 )
 
 from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
 from iact.core.records.calls import Call, Effects, Settle
 from iact.core.records.dialogue import Reply, Say
 from iact.core.records.forms import FormAsk
@@ -40,6 +41,7 @@ from iact.core.session.watch import Lagging
 from iact.core.views.consent import question_digest, together
 from iact.core.views.ending import verdict_json, verdict_on
 from iact.core.views.events import Delta, Event, OutputEvent, RecordAppended
+from iact.core.views.question_text import schema_of, told
 from iact.core.views.questions import OpenQuestions
 from iact.faces.acp import files, questions
 from iact.faces.acp.prompt import Prompt
@@ -51,6 +53,8 @@ from iact.faces.live_text import LiveText
 
 _FAILED: Final = -32603
 """JSON-RPC's code for an error inside the agent."""
+_FORM_TRIES: Final = 3
+"""How often a form is shown whose values do not fit it. Then it is not answered."""
 
 Spawn = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
 """Starts a task that ends with the session's group."""
@@ -58,6 +62,9 @@ Spawn = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
 
 class AcpClient(Protocol):
     """The messages and requests that can be sent to the client."""
+
+    has_forms: bool
+    """Whether the client said that it shows forms to its user."""
 
     async def update(self, session: str, update: Update | CurrentModeUpdate | ConfigOptionUpdate) -> None:
         """Send an update.
@@ -71,6 +78,19 @@ class AcpClient(Protocol):
         self, session: str, call: ToolCallUpdate, options: Sequence[PermissionOption]
     ) -> AllowedOutcome | DeniedOutcome:
         """Ask the client's user for permission. If this is cancelled, the question is withdrawn.
+
+        Raises:
+            ConnectionError: the client is gone.
+            RequestError: the client can't ask.
+        """
+        ...
+
+    async def form(
+        self, session: str, message: str, schema: Mapping[str, JSON], *, record: int
+    ) -> Mapping[str, JSON] | None:
+        """Ask the client's user to fill in a form. Returns the values; None if the user does not answer.
+
+        `schema`: the fields, as JSON Schema. `record`: that of the question. If this is cancelled, the question is withdrawn.
 
         Raises:
             ConnectionError: the client is gone.
@@ -119,7 +139,7 @@ class Conversation:
             for update in updates if replay else ():
                 await self._client.update(self.session.id, update)
         for question in self._questions.waiting:
-            if needs_words(question):
+            if self._takes_prompt(question):
                 await self._tell(self._updates.asks(question_words(question)))
         if self.session.state.root.active:
             self._updates.lost()
@@ -172,7 +192,7 @@ class Conversation:
         """Answer the question that a prompt answers. Returns the answer's record; None if the prompt is a message."""
         if prompt.files:
             return None
-        waiting = [question for question in self._questions.waiting if needs_words(question)]
+        waiting = [question for question in self._questions.waiting if self._takes_prompt(question)]
         question = next((one for one in waiting if is_answer(one, prompt.text)), None)
         if question is None:
             return None
@@ -181,7 +201,7 @@ class Conversation:
     async def _reply(self, said: Record) -> Record | None:
         """Wait for the root's reply, until it was sent. None if the person is asked something that takes words."""
         exchange = Exchange(self.session, said)
-        before = _words_needed(exchange)
+        before = self._prompt_needed(exchange)
         if before is not None:
             # The message waits for the answer to a question that was asked before it.
             await self._tell(self._updates.asks(question_words(before, later=True)))
@@ -189,7 +209,7 @@ class Conversation:
 
         async with aclosing(aiter(exchange)) as events:
             async for event in events:
-                if isinstance(event, RecordAppended) and _words_needed(exchange) is not None:
+                if isinstance(event, RecordAppended) and self._prompt_needed(exchange) is not None:
                     await self._told(event.record.n)
                     return None
         await self._told(exchange.reply.n)
@@ -251,7 +271,7 @@ class Conversation:
     async def _take(self, record: Record) -> None:
         self._questions.add(record)
         await self._tell(self._updates.take(record))
-        if isinstance(record.content, FormAsk) and needs_words(record):
+        if isinstance(record.content, FormAsk) and self._takes_prompt(record):
             await self._tell(self._updates.asks(question_words(record)))
         await self._tell(await self._changed(record))
         async with self._moved:
@@ -292,13 +312,61 @@ class Conversation:
 
     # --- what is asked --------------------------------------------------------------------------
 
+    def _takes_prompt(self, question: Record) -> bool:
+        """Whether a question takes words, and the client has no place for them but its next prompt."""
+        return needs_words(question) and not self._client.has_forms
+
+    def _prompt_needed(self, exchange: Exchange) -> Record | None:
+        """The oldest question that takes a prompt, once all that happened before it was reported; None if none waits."""
+        if not exchange.asks:
+            return None
+        return next((one for one in exchange.questions.waiting if self._takes_prompt(one)), None)
+
     def _ask_and_withdraw(self) -> None:
-        waiting = {one.n: one for one in self._questions.waiting if not needs_words(one)}
+        waiting = {one.n: one for one in self._questions.waiting if not self._takes_prompt(one)}
         for n in [n for n in self._asking if n not in waiting]:
             self._asking.pop(n).cancel()
         for n, record in waiting.items():
             if n not in self._asking:
-                self._asking[n] = self._spawn(self._ask(record))
+                asking = self._fill_in(record) if needs_words(record) else self._ask(record)
+                self._asking[n] = self._spawn(asking)
+
+    async def _fill_in(self, record: Record) -> None:
+        """Ask by a form."""
+        asked = record.content
+        assert isinstance(asked, FormAsk)
+        seen = question_digest(record)
+        try:
+            for _ in range(_FORM_TRIES):
+                values = await self._values(record, schema_of(asked.fields))
+                if values is None:
+                    break
+                if await self._filled_in(record, values, seen):
+                    return
+            await self.session.answer_form(record.n, "decline", seen=seen)
+        except ConnectionError:
+            pass  # the client is gone without an answer, so the question keeps waiting
+        except IactError:
+            pass  # settled in the meantime, as in `_ask`
+
+    async def _values(self, record: Record, schema: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+        """What the user fills in; None if nothing, or if the client can't ask.
+
+        Raises:
+            ConnectionError: the client is gone.
+        """
+        try:
+            return await self._client.form(self.session.id, told(record), schema, record=record.n)
+        except RequestError:
+            return None
+
+    async def _filled_in(self, record: Record, values: Mapping[str, JSON], seen: str) -> bool:
+        """Answer a form. Returns whether nothing is left to ask: the values fit, or the question is over."""
+        try:
+            await self.session.answer_form(record.n, "accept", values, seen=seen)
+        except UsageError:
+            return all(question.n != record.n for question in self._questions.waiting)
+        return True
 
     async def _ask(self, record: Record) -> None:
         call, options = questions.request(record)
@@ -367,13 +435,6 @@ class Conversation:
             session_update="tool_call_update", tool_call_id=name, status=status, content=[shown(text)]
         )
         await self._client.update(self.session.id, update)
-
-
-def _words_needed(exchange: Exchange) -> Record | None:
-    """The oldest question that takes words, once all that happened before it was reported; None if none waits."""
-    if not exchange.asks:
-        return None
-    return next((one for one in exchange.questions.waiting if needs_words(one)), None)
 
 
 def ended(reply: Record, usage: Usage) -> PromptResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from io import FileIO
 from typing import Final
@@ -21,6 +22,7 @@ from acp.schema import (
 )
 from pydantic import BaseModel
 
+from iact.core.ports import JSON
 from iact.core.session.runtime import Runtime
 from iact.faces.acp.agent import AcpAgent
 from iact.faces.acp.updates import Update
@@ -28,6 +30,7 @@ from iact.faces.acp.updates import Update
 _LONGEST: Final = 64 << 20
 """The maximum number of bytes of a message. A file in a prompt is on one line."""
 _ASK: Final = "session/request_permission"
+_FORM: Final = "elicitation/create"
 
 
 class _Client:
@@ -35,15 +38,15 @@ class _Client:
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
-        self._asked: dict[tuple[str, str], int] = {}
-        """Open questions, with their request numbers."""
+        self.has_forms = False
+        self._asked: dict[str, int] = {}
+        """The request numbers of open questions, each by the parameters of its request as JSON."""
 
     def observe(self, event: StreamEvent) -> None:
         """Remember the request number of a question."""
         message = event.message
-        if event.direction is StreamDirection.OUTGOING and message.get("method") == _ASK:
-            params = message["params"]
-            self._asked[params["sessionId"], params["toolCall"]["toolCallId"]] = message["id"]
+        if event.direction is StreamDirection.OUTGOING and message.get("method") in (_ASK, _FORM):
+            self._asked[json.dumps(message["params"])] = message["id"]
 
     async def update(self, session: str, update: Update | CurrentModeUpdate | ConfigOptionUpdate) -> None:
         """Send an update."""
@@ -55,11 +58,33 @@ class _Client:
         self, session: str, call: ToolCallUpdate, options: Sequence[PermissionOption]
     ) -> AllowedOutcome | DeniedOutcome:
         """Ask the client's user for permission."""
-        assert self.connection is not None
         asked = RequestPermissionRequest(session_id=session, tool_call=call, options=list(options))
-        key = session, call.tool_call_id
+        answer = await self._ask(_ASK, _dumped(asked))
+        return RequestPermissionResponse.model_validate(answer).outcome
+
+    async def form(
+        self, session: str, message: str, schema: Mapping[str, JSON], *, record: int
+    ) -> Mapping[str, JSON] | None:
+        """Ask the client's user to fill in a form."""
+        asked = {
+            "sessionId": session,
+            "mode": "form",
+            "message": message,
+            "requestedSchema": schema,
+            "_meta": {"iact": {"record": record}},
+        }
+        answer = await self._ask(_FORM, asked)
+        if not isinstance(answer, dict) or answer.get("action") != "accept":
+            return None
+        content = answer.get("content")
+        return content if isinstance(content, dict) else {}
+
+    async def _ask(self, method: str, params: Mapping[str, object]) -> object:
+        """Send a question, and take it back if this is cancelled."""
+        assert self.connection is not None
+        key = json.dumps(params)
         try:
-            answer = await self.connection.send_request(_ASK, _dumped(asked))
+            return await self.connection.send_request(method, params)
         except asyncio.CancelledError:
             if key in self._asked:
                 taken_back = {"requestId": self._asked[key]}
@@ -67,7 +92,6 @@ class _Client:
             raise
         finally:
             self._asked.pop(key, None)
-        return RequestPermissionResponse.model_validate(answer).outcome
 
 
 def _dumped(model: BaseModel) -> Mapping[str, object]:

@@ -12,13 +12,19 @@ from acp import PROTOCOL_VERSION, text_block
 from acp.client.connection import ClientSideConnection
 from acp.interfaces import Client
 from acp.schema import (
+    AcceptElicitationResponse,
     AgentMessageChunk,
     AgentPlanUpdate,
     AgentThoughtChunk,
     AllowedOutcome,
     ClientCapabilities,
     ContentToolCallContent,
+    CreateElicitationResponse,
+    DeclineElicitationResponse,
     DeniedOutcome,
+    ElicitationCapabilities,
+    ElicitationFormCapabilities,
+    ElicitationMode,
     NewSessionResponse,
     PermissionOption,
     PromptResponse,
@@ -38,10 +44,13 @@ PATIENCE = 300.0
 
 
 class Person:
-    """The editor's user. `choose`: the answer to a question; None leaves it open."""
+    """The editor's user. `choose`: the answer to a question; None leaves it open. `fills_in`: what goes into a form; None
+    declines it."""
 
-    def __init__(self, choose: str | None = None) -> None:
+    def __init__(self, choose: str | None = None, fills_in: dict[str, str] | None = None) -> None:
         self.choose = choose
+        self.fills_in = fills_in
+        self.forms: list[tuple[str, ElicitationMode]] = []
         self.updates: list[tuple[str, BaseModel]] = []
         self.asked: list[tuple[ToolCallUpdate, Sequence[PermissionOption]]] = []
         self.leaves = asyncio.Event()
@@ -58,6 +67,15 @@ class Person:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         assert self.choose in [one.option_id for one in options]
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=self.choose))
+
+    async def create_elicitation(
+        self, message: str, mode: ElicitationMode, **_: object
+    ) -> CreateElicitationResponse:
+        """Show a form."""
+        self.forms.append((message, mode))
+        if self.fills_in is None:
+            return DeclineElicitationResponse(action="decline")
+        return AcceptElicitationResponse(action="accept", content=self.fills_in)
 
     async def session_update(self, session_id: str, update: BaseModel, **_: object) -> None:
         """Show an update."""
@@ -157,10 +175,10 @@ class Editor:
 
 @asynccontextmanager
 async def editing(
-    product: Product, choose: str | Person | None = None, *options: str
+    product: Product, choose: str | Person | None = None, *options: str, forms: bool = False
 ) -> AsyncIterator[Editor]:
     """An editor that has started `iact acp`, which must end successfully when the connection is closed. `choose`: as in
-    `Person`, or a `Person`."""
+    `Person`, or a `Person`. `forms`: whether it says that it shows forms."""
     process = await asyncio.create_subprocess_exec(
         *program("acp", *options),
         env=product.environment, cwd=product.data.parent,
@@ -176,9 +194,10 @@ async def editing(
         cast(Client, person), process.stdin, process.stdout, use_unstable_protocol=True
     )
     try:
-        started = await agent.initialize(
-            protocol_version=PROTOCOL_VERSION, client_capabilities=ClientCapabilities()
-        )
+        able = ClientCapabilities()
+        if forms:
+            able.elicitation = ElicitationCapabilities(form=ElicitationFormCapabilities())
+        started = await agent.initialize(protocol_version=PROTOCOL_VERSION, client_capabilities=able)
         assert started.protocol_version == PROTOCOL_VERSION
         yield Editor(person, agent, process)
         killed = process.returncode is not None

@@ -21,10 +21,11 @@ from acp.schema import (
 )
 
 from iact.core.journal import read_journal
+from iact.core.records.forms import FormAnswer
 from iact.core.records.record import Record
 from iact.faces.acp.prompt import Block
 from tests.acceptance.conftest import Stage
-from tests.acceptance.editor import Editor, editing, shown
+from tests.acceptance.editor import Editor, Person, editing, shown
 from tests.acceptance.product import NO_MODULES, Product
 from tests.acceptance.test_clearance import MAKE, asking
 from tests.acceptance.test_ways import ALL, Model
@@ -134,6 +135,31 @@ async def test_changes_that_wait_are_put_to_the_person(stage: Stage) -> None:
         assert [place.path for place in call.locations or ()] == [str(old)]
         assert "```" not in editor.person.said
     assert not (folder / "old").exists()
+    verified(product)
+
+
+SIGN = "```PLAN letter\nsteps:\n  - {id: sign, by: person, task: Sign the letter.}\n```"
+
+
+@pytest.mark.parametrize("forms", [True, False])
+async def test_a_step_that_is_the_persons_comes_as_a_form_where_the_editor_has_forms(
+    stage: Stage, forms: bool
+) -> None:
+    product = stage.product(stage.endpoint({"/": [SIGN, "It is signed."]}), **NO_MODULES)
+    person = Person(fills_in={"answer": "on 3 May"})
+    async with editing(product, person, forms=forms) as editor:
+        session = (await editor.new(directory(stage))).session_id
+        ended = await editor.prompt(session, "Have it signed.")
+        if not forms:
+            assert "Sign the letter." in person.said
+            ended = await editor.prompt(session, "on 3 May")
+        assert ended.stop_reason == "end_turn"
+        assert person.said.endswith("It is signed.")
+        assert ["Sign the letter." in message for message, _ in person.forms] == [True] * forms
+    (answer,) = [
+        record.content for record in records(product, session) if isinstance(record.content, FormAnswer)
+    ]
+    assert (answer.by, answer.values) == ("user", {"answer": "on 3 May"})
     verified(product)
 
 

@@ -101,6 +101,7 @@ async def test_what_an_editor_can_ask_and_is_told(tmp_path: Path) -> None:
                 told |= {update.session_update for update in updates.take(happened, replayed=replayed)}
     told |= {update.session_update for update in Updates("s").write(Delta("/", "Hm.", thought=True))}
 
+    asked = heard("acp") | {"elicitation/create"}  # of an editor with forms, in `test_acp.py`
     update = get_args(acp.schema.SessionNotification.model_fields["update"].annotation)
     prompt = ("text", "image", "audio", "resource_link", "resource")
     takes = {"text", "resource_link"}  # every agent does
@@ -120,15 +121,13 @@ async def test_what_an_editor_can_ask_and_is_told(tmp_path: Path) -> None:
                 "document/didClose", "document/didSave", "document/didFocus",
             ),
         }),
-        row("methods of a client", CLIENT_METHODS.values(), heard("acp") & set(CLIENT_METHODS.values()), {
+        row("methods of a client", CLIENT_METHODS.values(), asked & set(CLIENT_METHODS.values()), {
             _DISK: ("fs/read_text_file", "fs/write_text_file"),
             "commands run in the sandbox": (
                 "terminal/create", "terminal/output", "terminal/release", "terminal/wait_for_exit", "terminal/kill",
             ),
             _SERVERS: ("mcp/connect", "mcp/message", "mcp/disconnect"),
-            "what takes words is asked in a message, and the next prompt answers it": (
-                "elicitation/create", "elicitation/complete",
-            ),
+            "only forms are asked for, and no addresses, whose end it tells of": ("elicitation/complete",),
         }),
         row("updates of a session", kinds(update, "session_update"), told, {
             "the whole plan is sent each time": ("plan_update", "plan_removed"),

@@ -4,12 +4,13 @@ files come with their places and texts."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import pytest
 from acp.schema import (
     AgentMessageChunk,
     AllowedOutcome,
@@ -23,6 +24,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
+from iact.core.ports import JSON
 from iact.core.records.forms import FormAnswer
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
@@ -43,9 +45,13 @@ ASKS_PERSON: Final = {
 
 @dataclass
 class Screen:
-    """A client that shows what it is sent. `choose`: the option that its user takes for every question."""
+    """A client that shows what it is sent. `choose`: the option that its user takes for every question. `fills_in`: what
+    its user fills into its forms, one after the other; None for nothing."""
 
     choose: str = ""
+    has_forms: bool = False
+    fills_in: list[Mapping[str, JSON] | None] = field(default_factory=list)
+    forms: list[tuple[str, Mapping[str, JSON]]] = field(default_factory=list)
     updates: list[Update | CurrentModeUpdate | ConfigOptionUpdate] = field(default_factory=list)
     asked: list[ToolCallUpdate] = field(default_factory=list)
 
@@ -57,6 +63,12 @@ class Screen:
     ) -> AllowedOutcome | DeniedOutcome:
         self.asked.append(call)
         return AllowedOutcome(outcome="selected", option_id=self.choose)
+
+    async def form(
+        self, session: str, message: str, schema: Mapping[str, JSON], *, record: int
+    ) -> Mapping[str, JSON] | None:
+        self.forms.append((message, schema))
+        return self.fills_in.pop(0)
 
     @property
     def said(self) -> list[str]:
@@ -99,6 +111,34 @@ async def test_an_agents_question_is_said_and_the_next_prompt_answers_it(tmp_pat
         assert done.stop_reason == "end_turn"
         assert screen.said[-1] == "Done."
         assert answers(session) == [("accept", {"answer": "Green"})]
+
+
+@pytest.mark.parametrize(
+    ("fills_in", "answered"),
+    [
+        ([{"answer": "Green"}], ("accept", {"answer": "Green"})),
+        ([{"colour": "Green"}, {"answer": "Blue"}], ("accept", {"answer": "Blue"})),
+        ([{"colour": "Green"}] * 3, ("decline", {})),
+        ([None], ("decline", {})),
+    ],
+    ids=["fits", "fits the second time", "never fits", "nothing"],
+)
+async def test_a_client_with_forms_is_asked_by_one_while_its_prompt_goes_on(
+    tmp_path: Path, fills_in: Sequence[Mapping[str, JSON] | None], answered: tuple[str, object]
+) -> None:
+    async with plan_scenes.runtime(tmp_path, replies(PAINTER), answers=ASKS_PERSON) as opened:
+        session = await opened.open()
+        screen = Screen(has_forms=True, fills_in=[*fills_in])
+        async with talking(session, screen) as conversation:
+            done = await conversation.prompt(Prompt("Go", ()))
+        assert done.stop_reason == "end_turn"
+        assert screen.said[-1] == "Done."
+        assert not [text for text in screen.said if "Which colour?" in text]
+        message, schema = screen.forms[0]
+        assert "Which colour?" in message
+        assert schema["required"] == ["answer"]
+        assert len(screen.forms) == len(fills_in)
+        assert answers(session) == [answered]
 
 
 async def test_a_session_that_is_loaded_says_what_it_asks(tmp_path: Path) -> None:
