@@ -69,6 +69,7 @@ SLOW: Final = (
     "faces/otel/test_spans.py",
     "acceptance/test_a2a.py",
     "acceptance/test_acp_node.py",
+    "acceptance/test_clients.py",
     "acceptance/test_faces_refusals.py",
     "acceptance/test_foreign_agents.py",
     "acceptance/test_foreign_page.py",

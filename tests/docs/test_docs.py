@@ -18,7 +18,7 @@ from docs.reference import failures, generated, journal, messages, states, ways,
 from docs.screenshots import __main__ as screenshots
 from docs.screenshots import moving
 from iact.cli import parse
-from tests.acceptance import matrix, refusals, tutorial
+from tests.acceptance import clients, matrix, refusals, tutorial
 from tests.web.browser import SHARED
 
 ROOT = Path(__file__).parents[2]
@@ -172,6 +172,10 @@ def test_the_moving_picture_is_small_and_moves() -> None:
     frames = [data for name, data in chunks if name == b"ANMF"]
     assert [name for name, _ in chunks[:2]] == [b"VP8X", b"ANIM"]
     assert len({*frames}) == len(frames) == moving.FRAMES
+
+
+def test_the_matrix_of_clients_is_what_is_tested() -> None:
+    assert clients.table() in (ROOT / "docs" / "measurements" / "faces.md").read_text(encoding="utf-8")
 
 
 def test_every_picture_of_the_page_is_taken_by_one_command(tmp_path: Path) -> None:

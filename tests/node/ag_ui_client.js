@@ -1,7 +1,9 @@
 // A front end's client of AG-UI by other people: every event goes through its schema and its verifier of their order.
 // Usage: node ag_ui_client.js URL KEY STEPS; a step of the JSON list STEPS is {say}, {resume: PAYLOAD}, {back: N} (as if
 // the last N messages had never been), {state} or {abort: TYPE}, which hangs up at the first such event. Prints what it
-// saw of each run as JSON.
+// saw of each run as JSON. With - as STEPS it reads them from standard input, one a line, and answers each with a line.
+import { createInterface } from "node:readline";
+
 import { HttpAgent, buildResumeArray } from "@ag-ui/client";
 
 const [url, key, given] = process.argv.slice(2);
@@ -11,7 +13,12 @@ console.warn = (...words) => warnings.push(words.join(" "));
 console.error = () => {}; // a run that fails is in what is printed
 const runs = [];
 
-for (const step of JSON.parse(given)) {
+async function* steps() {
+  if (given !== "-") yield* JSON.parse(given);
+  else for await (const line of createInterface({ input: process.stdin })) yield JSON.parse(line);
+}
+
+for await (const step of steps()) {
   const seen = { events: [], failed: null };
   runs.push(seen);
   if (step.back) agent.setMessages(agent.messages.slice(0, -step.back));
@@ -44,5 +51,6 @@ for (const step of JSON.parse(given)) {
   seen.messages = structuredClone(agent.messages);
   seen.state = structuredClone(agent.state);
   seen.interrupts = structuredClone(agent.pendingInterrupts);
+  if (given === "-") console.log(JSON.stringify({ ...seen, warnings }));
 }
-console.log(JSON.stringify({ runs, warnings }));
+if (given !== "-") console.log(JSON.stringify({ runs, warnings }));

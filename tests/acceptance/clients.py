@@ -1,0 +1,55 @@
+"""The matrix of clients that others wrote and what each goes through: which cells are played, and why some can't be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+CLIENTS: Final[Sequence[str]] = (
+    "openai, Responses", "openai, chat", "langchain-openai", "langchain-openai, Responses", "openai-agents",
+    "openai-agents, chat", "mcp", "a2a-sdk", "@ag-ui/client", "agent-client-protocol",
+)  # fmt: skip
+CASES: Final[Sequence[str]] = (
+    "success", "tool", "tool of the client", "question", "allow", "deny", "allow by a word", "deny by a word", "no answer",
+    "wrong key", "key of the model", "context too long", "stall of 60 s", "cancel", "two callers",
+)  # fmt: skip
+
+_NO_KEY: Final = "the process belongs to its user, and has no key"
+_NO_WORDS: Final = "the protocol has a question of its own, with its own answer; a message is not one"
+_OPEN: Final = "open: not played with this client yet"
+
+NOT_PLAYED: Final[Mapping[tuple[str, str], str]] = {
+    ("mcp", "tool of the client"): "in this protocol a client has no tools for its server",
+    ("a2a-sdk", "tool of the client"): "in this protocol a client has no tools for another agent",
+    ("agent-client-protocol", "tool of the client"): "tools of an editor are MCP servers, which are not used",
+    **{
+        (client, case): _NO_WORDS
+        for client in ("mcp", "agent-client-protocol")
+        for case in ("allow by a word", "deny by a word")
+    },
+    ("agent-client-protocol", "wrong key"): _NO_KEY,
+    ("@ag-ui/client", "no answer"): _OPEN,
+    **{(client, "stall of 60 s"): _OPEN for client in CLIENTS[2:6]},
+}
+"""Cells that can't be played, with the reason."""
+
+
+def played(client: str) -> list[str]:
+    """The cases that a client goes through."""
+    return [case for case in CASES if (client, case) not in NOT_PLAYED]
+
+
+def table() -> str:
+    """The matrix as Markdown, with a number where a case can't be played, and the reasons below."""
+    reasons = [*dict.fromkeys(NOT_PLAYED.values())]
+    head = "| | " + " | ".join(CLIENTS) + " |"
+    line = "|---" * (len(CLIENTS) + 1) + "|"
+    rows = []
+    for case in CASES:
+        cells = [
+            f"– ({reasons.index(NOT_PLAYED[client, case]) + 1})" if (client, case) in NOT_PLAYED else "played"
+            for client in CLIENTS
+        ]
+        rows.append(f"| {case} | " + " | ".join(cells) + " |")
+    below = [f"{number}. {reason[0].upper()}{reason[1:]}." for number, reason in enumerate(reasons, 1)]
+    return "\n".join([head, line, *rows, "", *below])
