@@ -29,6 +29,7 @@ from iact.core.stored.blobs import blob_reader
 from iact.core.views.ending import verdict_on
 from iact.core.views.text import looks_like_action
 from iact.faces import conversation
+from iact.faces.failure import failure_of
 from iact.faces.inspect.log import log_of
 from iact.faces.inspect.model import InspectModel
 from iact.faces.inspect.sample import SampleBounds, bounds_of, exceeded, task_of
@@ -118,7 +119,11 @@ class SessionSolver:
         over = exceeded(content, limits, bounds)
         if over is not None:
             raise over
-        if content.status in ("failed", "cancelled"):
+        # A full context is a failure too, and its sentence no answer to score.
+        failure = failure_of(exchange.reply)
+        if failure is not None:
+            raise IactError(failure.sentence)
+        if content.status == "cancelled":
             raise IactError(exchange.reply.body.partition("\n")[0] or "The session gave no answer.")
 
     def _models(self) -> dict[str, InspectModel] | None:

@@ -471,7 +471,12 @@ class InEditor(Caller):
     async def _opened(self) -> Editor:
         if self.editor is None:
             self.editor = await self.stack.enter_async_context(editing(self.server.product, self.person))
-            self.session = (await self.editor.new(self.server.folder)).session_id
+            if self.session:
+                await self.editor.agent.load_session(
+                    cwd=str(self.server.folder), session_id=self.session, mcp_servers=[]
+                )
+            else:
+                self.session = (await self.editor.new(self.server.folder)).session_id
         return self.editor
 
     async def say(self, text: str, will: str = LEAVE) -> Heard:
@@ -499,6 +504,12 @@ class InEditor(Caller):
             await begun()
             await editor.agent.cancel(session_id=self.session)
         assert prompt.result().stop_reason == "cancelled"
+
+    async def killed(self) -> None:
+        """Kill the command. The next message is sent to a new one, which loads the session."""
+        assert self.editor is not None
+        await self.editor.kill()
+        self.editor, self.person = None, Deciding()
 
 
 CHAT_PROGRAMS: Final = {

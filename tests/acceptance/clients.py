@@ -9,14 +9,18 @@ CLIENTS: Final[Sequence[str]] = (
     "openai, Responses", "openai, chat", "langchain-openai", "langchain-openai, Responses", "openai-agents",
     "openai-agents, chat", "mcp", "a2a-sdk", "@ag-ui/client", "agent-client-protocol",
 )  # fmt: skip
+INSPECT: Final = "inspect"
 CASES: Final[Sequence[str]] = (
     "success", "tool", "tool of the client", "question", "allow", "deny", "allow by a word", "deny by a word", "no answer",
-    "wrong key", "key of the model", "context too long", "stall of 60 s", "cancel", "two callers",
+    "wrong key", "key of the model", "context too long", "stall of 60 s", "cancel", "restart", "two callers",
 )  # fmt: skip
 
+_CHATS: Final = CLIENTS[:6]
 _NO_KEY: Final = "the process belongs to its user, and has no key"
 _NO_WORDS: Final = "the protocol has a question of its own, with its own answer; a message is not one"
-_OPEN: Final = "open: not played with this client yet"
+_NOBODY: Final = (
+    "nobody is there: each question is answered with no at once, which the case `no answer` plays"
+)
 
 NOT_PLAYED: Final[Mapping[tuple[str, str], str]] = {
     ("mcp", "tool of the client"): "in this protocol a client has no tools for its server",
@@ -28,8 +32,17 @@ NOT_PLAYED: Final[Mapping[tuple[str, str], str]] = {
         for case in ("allow by a word", "deny by a word")
     },
     ("agent-client-protocol", "wrong key"): _NO_KEY,
-    ("@ag-ui/client", "no answer"): _OPEN,
-    **{(client, "stall of 60 s"): _OPEN for client in CLIENTS[2:6]},
+    (INSPECT, "wrong key"): _NO_KEY,
+    (INSPECT, "tool of the client"): "tools of a task are not used; the sample's log lists them",
+    **{
+        (INSPECT, case): _NOBODY
+        for case in ("question", "allow", "deny", "allow by a word", "deny by a word")
+    },
+    (
+        INSPECT,
+        "stall of 60 s",
+    ): "its solver is in one process with the session, and there is no connection to keep",
+    (INSPECT, "restart"): "a sample is one session; Inspect begins one that was cut off once more",
 }
 """Cells that can't be played, with the reason."""
 
@@ -42,13 +55,14 @@ def played(client: str) -> list[str]:
 def table() -> str:
     """The matrix as Markdown, with a number where a case can't be played, and the reasons below."""
     reasons = [*dict.fromkeys(NOT_PLAYED.values())]
-    head = "| | " + " | ".join(CLIENTS) + " |"
-    line = "|---" * (len(CLIENTS) + 1) + "|"
+    clients = [*CLIENTS, INSPECT]
+    head = "| | " + " | ".join(clients) + " |"
+    line = "|---" * (len(clients) + 1) + "|"
     rows = []
     for case in CASES:
         cells = [
             f"– ({reasons.index(NOT_PLAYED[client, case]) + 1})" if (client, case) in NOT_PLAYED else "played"
-            for client in CLIENTS
+            for client in clients
         ]
         rows.append(f"| {case} | " + " | ".join(cells) + " |")
     below = [f"{number}. {reason[0].upper()}{reason[1:]}." for number, reason in enumerate(reasons, 1)]

@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -25,9 +25,10 @@ from iact.core.records.dialogue import Say
 from iact.core.records.record import Record
 from tests import clients as environment
 from tests.acceptance import clients
-from tests.acceptance.callers import ALLOW, DENY, LEAVE, Caller, Server, ToolClient, caller
-from tests.acceptance.clients import CLIENTS, played
-from tests.acceptance.product import NO_MODULES, Product, reap, until
+from tests.acceptance.callers import ALLOW, DENY, LEAVE, Caller, InEditor, Server, ToolClient, caller
+from tests.acceptance.clients import CLIENTS, INSPECT, played
+from tests.acceptance.product import NO_MODULES, Product, kill, reap, until
+from tests.acceptance.test_inspect import evaluate, records_of, scored
 from tests.acceptance.test_responses import POLICY
 from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request
 
@@ -115,12 +116,15 @@ class Bench:
 
 
 @contextmanager
-def served(product: Product) -> Iterator[str]:
-    """`iact serve --faces`. Yields the address of the faces."""
-    with product.started("serve", "--faces", "0") as process:
+def served(product: Product, port: str = "0", *, killed: bool = False) -> Iterator[str]:
+    """`iact serve --faces`. Yields the address of the faces. `killed`: it is killed at the end."""
+    with product.started("serve", "--faces", port) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("iact: ready ")
         yield process.stdout.readline().split()[-1]
+        if killed:
+            kill(process)
+            return
         process.terminate()
         assert process.wait(300) == 0
 
@@ -314,8 +318,8 @@ PLAYS: Final[Mapping[str, Callable[[Play], Awaitable[None]]]] = {
     "wrong key": wrong_key, "key of the model": key_of_the_model, "context too long": context_too_long,
     "cancel": cancel, "two callers": two_callers,
 }  # fmt: skip
-ELSEWHERE: Final = ("stall of 60 s",)
-"""The minute is waited for once, by all at the same time."""
+ELSEWHERE: Final = ("restart", "stall of 60 s")
+"""A restart needs a server of its own, and the minute is waited for once, by all at the same time."""
 
 
 def test_every_case_is_played() -> None:
@@ -336,3 +340,79 @@ async def test_a_client_goes_through_a_case(
         return
     made = request.getfixturevalue("hurried" if case == "no answer" else "usual")
     await PLAYS[case](Play(client, made, name))
+
+
+async def test_each_goes_on_after_the_server_was_killed(tmp_path: Path, programs: Path) -> None:
+    """All begin, the server is killed and started again at the same address, and each goes on in its session."""
+    names = {client: f"n{secrets.token_hex(4)}" for client in CLIENTS if "restart" in played(client)}
+    with prepared(tmp_path, **NO_MODULES) as (product, model):
+        async with AsyncExitStack() as stack:
+            callers: dict[str, Caller] = {}
+            with served(product, killed=True) as url:
+                made = bench_of(product, model, url, programs)
+                for client, name in names.items():
+                    program = await stack.enter_async_context(caller(client, made.server))
+                    assert (await program.say(f"SAY {name}")).text == f"Said {name}."
+                    if isinstance(program, InEditor):
+                        await program.killed()
+                    callers[client] = program
+            with served(product, url.rsplit(":", 1)[1]):
+                heard = {client: await program.say("SAY more") for client, program in callers.items()}
+
+    assert {client: one.text for client, one in heard.items()} == dict.fromkeys(names, "Said more.")
+    for client, name in names.items():
+        said = [record.body for record in made.records(name) if isinstance(record.content, Say)]
+        assert len(said) == 2, (client, said)
+
+
+SAMPLES: Final = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import includes
+
+ASKED = {
+    "success": ("SAY one", "Said one."), "tool": ("RUN it", "It printed 42."), "no answer": ("WRITE w", "Over with w."),
+    "key of the model": ("KEY k", "x"), "first": ("CODE abc", "Said abc."), "second": ("CODE xyz", "Said xyz."),
+    "cancel": ("SLOW s", "x"), "context too long": ("LONG l", "x"),
+}
+
+
+@task
+def asked(names: str, seconds: int = 0):
+    samples = [Sample(id=name, input=ASKED[name][0], target=ASKED[name][1]) for name in names.split("+")]
+    return Task(dataset=samples, scorer=includes(), fail_on_error=False, time_limit=seconds or None)
+"""
+
+
+def test_inspect_goes_through_its_cases(tmp_path: Path) -> None:
+    """The samples are solved at the same time, each in a session."""
+    together = ("success", "tool", "no answer", "key of the model", "first", "second")
+    assert {*together[:4], "context too long", "two callers", "cancel"} == {*played(INSPECT)}
+    (tmp_path / "tasks.py").write_text(SAMPLES, encoding="utf-8")
+    with prepared(tmp_path) as (product, model):
+        model.gates["s"] = Gate()
+        found = evaluate(product, "tasks.py", "-T", f"names={'+'.join(together)}", folder=tmp_path)
+        found |= evaluate(product, "tasks.py", "-T", "names=cancel", "-T", "seconds=3", folder=tmp_path)
+        found |= evaluate(product, "tasks.py", "-T", "names=context too long", folder=tmp_path)
+        model.gates["s"].release()
+
+    right = ("success", "tool", "no answer", "first", "second")
+    assert {name: scored(found[name]) for name in right} == dict.fromkeys(right, "C")
+    for name, code in (("key of the model", "API key"), ("context too long", "too long|is full")):
+        error = found[name].error
+        assert error is not None, name
+        assert re.search(code, error.message), error.message
+    assert found["cancel"].limit is not None
+    (ended,) = [
+        record.content for record in records_of(found["cancel"]) if isinstance(record.content, RootReply)
+    ]
+    assert ended.status == "cancelled"
+    (denied,) = [
+        record.content
+        for record in records_of(found["no answer"])
+        if isinstance(record.content, ClearanceAnswer)
+    ]
+    assert not denied.allow
+    for name, other in (("abc", "xyz"), ("xyz", "abc")):
+        sent = "\n".join(text for request in model.requests[name] for _, text in request.messages)
+        assert other not in sent

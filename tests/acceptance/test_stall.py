@@ -19,7 +19,9 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from openai import OpenAI
 
+from tests import clients
 from tests.acceptance import test_ag_ui
+from tests.acceptance.callers import CHAT_PROGRAMS, Server, caller
 from tests.acceptance.editor import editing
 from tests.acceptance.product import NO_MODULES, Product
 from tests.acceptance.test_a2a import request
@@ -89,8 +91,16 @@ async def editor(product: Product, folder: Path) -> str:
         return opened.person.said
 
 
+async def program(name: str, server: Server) -> str:
+    async with caller(name, server) as told:
+        return (await told.say("Go")).text
+
+
 @pytest.mark.no_prefix_law("several sessions speak to one endpoint")
-async def test_everybody_waits_for_a_model_that_is_silent_for_a_minute(tmp_path: Path) -> None:
+async def test_everybody_waits_for_a_model_that_is_silent_for_a_minute(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    environment = await asyncio.to_thread(clients.environment, tmp_path_factory)
     with Endpoint({"/": [Reply(DONE, first_delay=SILENT)]}, by_turn=True) as endpoint:
         product = Product.at(tmp_path / "served", endpoint, **NO_MODULES)
         own = Product.at(tmp_path / "editor", endpoint, **NO_MODULES)
@@ -99,6 +109,7 @@ async def test_everybody_waits_for_a_model_that_is_silent_for_a_minute(tmp_path:
         with serving(product) as url:
             key = test_ag_ui.key_of(product)
             model = client(product, url).with_options(timeout=IMPATIENT)
+            server = Server(product, url, key, environment, folder)
             waiting: dict[str, Awaitable[str]] = {
                 "Responses": asyncio.to_thread(responses, model),
                 "Responses, told again": asyncio.to_thread(response_told_again, model),
@@ -108,6 +119,7 @@ async def test_everybody_waits_for_a_model_that_is_silent_for_a_minute(tmp_path:
                 "A2A": task(url, key),
                 **{f"MCP, {era}": tool(url, key, era) for era in ERAS},
                 "ACP": editor(own, folder),
+                **{name: program(name, server) for name in CHAT_PROGRAMS},
             }
             answers = await asyncio.gather(*waiting.values())
         assert dict(zip(waiting, answers, strict=True)) == dict.fromkeys(waiting, DONE)
