@@ -15,7 +15,6 @@ CASES: Final[Sequence[str]] = (
     "wrong key", "key of the model", "context too long", "stall of 60 s", "cancel", "restart", "two callers",
 )  # fmt: skip
 
-_CHATS: Final = CLIENTS[:6]
 _NO_KEY: Final = "the process belongs to its user, and has no key"
 _NO_WORDS: Final = "the protocol has a question of its own, with its own answer; a message is not one"
 _NOBODY: Final = (
@@ -31,6 +30,7 @@ NOT_PLAYED: Final[Mapping[tuple[str, str], str]] = {
         for client in ("mcp", "agent-client-protocol")
         for case in ("allow by a word", "deny by a word")
     },
+    ("@ag-ui/client", "no answer"): "it begins no further run before its user has answered an interrupt",
     ("agent-client-protocol", "wrong key"): _NO_KEY,
     (INSPECT, "wrong key"): _NO_KEY,
     (INSPECT, "tool of the client"): "tools of a task are not used; the sample's log lists them",

@@ -25,8 +25,9 @@ from iact.core.records.dialogue import Say
 from iact.core.records.record import Record
 from tests import clients as environment
 from tests.acceptance import clients
-from tests.acceptance.callers import ALLOW, DENY, LEAVE, Caller, InEditor, Server, ToolClient, caller
+from tests.acceptance.callers import ALLOW, DENY, LEAVE, Caller, Heard, InEditor, Server, ToolClient, caller
 from tests.acceptance.clients import CLIENTS, INSPECT, played
+from tests.acceptance.members import token_of, with_people
 from tests.acceptance.product import NO_MODULES, Product, kill, reap, until
 from tests.acceptance.test_inspect import evaluate, records_of, scored
 from tests.acceptance.test_responses import POLICY
@@ -101,7 +102,7 @@ class Bench:
 
     def records(self, name: str) -> list[Record]:
         """The records of the session in which somebody said a name."""
-        for journal in self.product.journals():
+        for journal in self.product.data.glob("**/sessions/*/journal.md"):
             records = read_journal(journal).records
             if any(isinstance(record.content, Say) and name in record.body for record in records):
                 return records
@@ -343,15 +344,27 @@ async def test_a_client_goes_through_a_case(
 
 
 async def test_each_goes_on_after_the_server_was_killed(tmp_path: Path, programs: Path) -> None:
-    """All begin, the server is killed and started again at the same address, and each goes on in its session."""
+    """All begin, the server is killed and started again at the same address, and each goes on in its session.
+
+    They have an account's token: the server's own key is another after each start. An editor's command is killed instead.
+    """
     names = {client: f"n{secrets.token_hex(4)}" for client in CLIENTS if "restart" in played(client)}
-    with prepared(tmp_path, **NO_MODULES) as (product, model):
+    for folder in ("served", "edited"):
+        (tmp_path / folder).mkdir()
+    with (
+        prepared(tmp_path / "served", **NO_MODULES) as (product, model),
+        bench(tmp_path / "edited", programs, **NO_MODULES) as edited,
+    ):
+        with_people(product, "ada")
+        token = token_of(product, "ada")
         async with AsyncExitStack() as stack:
             callers: dict[str, Caller] = {}
             with served(product, killed=True) as url:
                 made = bench_of(product, model, url, programs)
+                server = replace(made.server, key=token)
                 for client, name in names.items():
-                    program = await stack.enter_async_context(caller(client, made.server))
+                    own = edited.server if client == "agent-client-protocol" else server
+                    program = await stack.enter_async_context(caller(client, own))
                     assert (await program.say(f"SAY {name}")).text == f"Said {name}."
                     if isinstance(program, InEditor):
                         await program.killed()
@@ -359,10 +372,13 @@ async def test_each_goes_on_after_the_server_was_killed(tmp_path: Path, programs
             with served(product, url.rsplit(":", 1)[1]):
                 heard = {client: await program.say("SAY more") for client, program in callers.items()}
 
-    assert {client: one.text for client, one in heard.items()} == dict.fromkeys(names, "Said more.")
-    for client, name in names.items():
-        said = [record.body for record in made.records(name) if isinstance(record.content, Say)]
-        assert len(said) == 2, (client, said)
+        assert heard == dict.fromkeys(names, Heard("Said more."))
+        for client, name in names.items():
+            records = made.records(name) or edited.records(name)
+            said = [record for record in records if isinstance(record.content, Say)]
+            # A chat that the new server has not answered begins a session with its earlier messages.
+            chat = client in ("openai, chat", "langchain-openai", "openai-agents, chat")
+            assert chat or len(said) == 2, client
 
 
 SAMPLES: Final = """
@@ -402,11 +418,10 @@ def test_inspect_goes_through_its_cases(tmp_path: Path) -> None:
         error = found[name].error
         assert error is not None, name
         assert re.search(code, error.message), error.message
-    assert found["cancel"].limit is not None
-    (ended,) = [
-        record.content for record in records_of(found["cancel"]) if isinstance(record.content, RootReply)
-    ]
-    assert ended.status == "cancelled"
+    cut = found["cancel"].limit
+    assert cut is not None
+    assert cut.type == "time"
+    assert records_of(found["cancel"])[-1].kind in ("reply", "close"), "the journal is whole"
     (denied,) = [
         record.content
         for record in records_of(found["no answer"])
