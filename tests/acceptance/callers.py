@@ -280,8 +280,6 @@ class ChatProgram(Program):
 class FrontEnd(Program):
     """npm's client of AG-UI."""
 
-    tools: JSON = field(default_factory=lambda: [_WEATHER])
-
     async def _say(self, text: str) -> Heard:
         return await self._run({"say": text})
 
@@ -292,7 +290,7 @@ class FrontEnd(Program):
         return await self._run({"resume": {"allow": allow}})
 
     async def _run(self, step: dict[str, JSON]) -> Heard:
-        run = await self._do({**step, "tools": self.tools})
+        run = await self._do({**step, "tools": [_WEATHER]})
         assert run["warnings"] == []
         error = _error_of(run["events"])
         if run["failed"] or error:
@@ -310,7 +308,7 @@ class FrontEnd(Program):
         return Heard(text, questions=tuple(str(one["message"]) for one in run["interrupts"]))
 
     async def leave(self, text: str, begun: Callable[[], Awaitable[object]]) -> None:
-        run = await self._do({"say": text, "abort": "TEXT_MESSAGE_CONTENT", "tools": self.tools})
+        run = await self._do({"say": text, "abort": "TEXT_MESSAGE_CONTENT", "tools": [_WEATHER]})
         assert "RUN_FINISHED" not in {event["type"] for event in run["events"]}
         await begun()
 

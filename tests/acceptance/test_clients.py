@@ -187,8 +187,9 @@ class Play:
     name: str
 
     @asynccontextmanager
-    async def program(self, *, by_call: bool = False, **server: str) -> AsyncIterator[Caller]:
-        async with caller(self.client, replace(self.bench.server, **server), by_call=by_call) as made:
+    async def program(self, *, by_call: bool = False, key: str = "") -> AsyncIterator[Caller]:
+        server = replace(self.bench.server, key=key or self.bench.server.key)
+        async with caller(self.client, server, by_call=by_call) as made:
             yield made
 
 
