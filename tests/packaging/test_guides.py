@@ -126,16 +126,31 @@ def test_guides_name_the_wheel_that_is_built(built: Built) -> None:
 
 
 @pytest.fixture(scope="module")
-def fresh(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
-    place = tmp_path_factory.mktemp("fresh")
+def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an environment with the wheel and what it needs."""
+    versions = tmp_path_factory.mktemp("versions") / "versions.txt"
     locked = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    versions = re.findall(r"^[\w.-]+==\S+", re.sub(r"\[[\w,-]+\](?===)", "", locked), re.MULTILINE)
-    (place / "versions.txt").write_text("\n".join(versions), encoding="utf-8")
+    # Without the hashes, which a wheel that was just built does not have.
+    pinned = re.findall(r"^([\w.-]+==[^\\\n]+?)\s*\\?$", locked, re.MULTILINE)
+    versions.write_text("\n".join(pinned), encoding="utf-8")
     wheel = f"{built.wheel}[{EXTRAS}]"
-    iact = clients.installed_once(
-        tmp_path_factory, "wheel", "--constraint", str(place / "versions.txt"), wheel
+    return clients.installed_once(tmp_path_factory, "wheel", "--constraint", str(versions), wheel)
+
+
+@pytest.fixture(scope="module")
+def fresh(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
+    return Fresh(tmp_path_factory.mktemp("fresh"), installed, clients.environment(tmp_path_factory))
+
+
+def test_the_wheel_brings_what_it_needs(installed: Path) -> None:
+    """It comes first, so that the two installations are in the time of two tests."""
+    done = subprocess.run(
+        [str(installed / "bin" / "python"), "-m", "pip", "check"], capture_output=True, text=True, check=False
     )
-    return Fresh(place, iact, clients.environment(tmp_path_factory))
+    assert done.returncode == 0, done.stdout
+    command = [str(installed / "bin" / "iact"), "--version"]
+    told = subprocess.run(command, env=clients.variables(), capture_output=True, text=True, check=True).stdout
+    assert told.startswith("iact ")
 
 
 @contextmanager
@@ -247,6 +262,8 @@ def configured(
     Path(folder).mkdir(exist_ok=True)
     arguments = [argument.replace("${workspaceFolder}", folder) for argument in server["args"]]
     given = {**server.get("env", {}), "OPENAI_BASE_URL": endpoint.url, "IACT_MODEL": "scripted"}
+    if "OPENAI_API_KEY" in given:
+        given["OPENAI_API_KEY"] = "any"
     return [command, *arguments], fresh.environment(**given)
 
 
