@@ -202,10 +202,11 @@ def _missing(session: Replay) -> Markup:
     sentences = list[Markup]()
     lost = [value for value in check_integrity(session.path).lost if value.record <= session.at]
     if lost:
-        places = [html('<a href="#r{n}">record {n}</a>', n=value.record) for value in lost[:_NAMED]]
+        links = [html('<a href="#r{n}">record {n}</a>', n=value.record) for value in lost[:_NAMED]]
+        places = joined([links[0], *(html(", {}", link) for link in links[1:])])
         more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
         sentences.append(
-            html("The content of a value was lost in {}{}.", trusted(", ".join(places)), more),
+            html("The content of a value was lost in {}{}.", places, more),
         )
 
     if session.torn and not _is_partial(session):

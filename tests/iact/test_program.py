@@ -6,12 +6,17 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Final
 
 import click
 import pytest
 
 from iact.cli import main, parse, program
 from iact.cli.options import Chosen
+from iact.core.records.ways import ABOUT, PLAN_MODES
+
+OF_MODES: Final = {option.name for mode in PLAN_MODES for option in ABOUT[mode].options}
+"""The options of the modes of plans, which a function takes by their names in PLAN."""
 
 
 def commands(group: click.Group = program, path: str = "iact") -> Iterator[tuple[str, click.Command]]:
@@ -27,12 +32,15 @@ def commands(group: click.Group = program, path: str = "iact") -> Iterator[tuple
 )
 def test_a_function_takes_what_its_command_does(path: str, one: click.Command) -> None:
     assert one.callback is not None
-    taken = {
-        parameter.name
-        for parameter in inspect.signature(one.callback).parameters.values()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
-    assert taken == {parameter.name for parameter in one.params} - {"data", "debug"}
+    parameters = inspect.signature(one.callback).parameters.values()
+    taken = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    options = {parameter.name for parameter in one.params} - {"data", "debug"}
+
+    takes_those_of_modes = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    if takes_those_of_modes:
+        assert OF_MODES <= options
+        options -= OF_MODES
+    assert taken == options
     assert one.help, f"{path} does not say what it does"
 
 

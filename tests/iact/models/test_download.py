@@ -201,4 +201,4 @@ def test_a_setting_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert select("1.5b").weights is LARGE
     assert select("0.5b").weights is SMALL
     assert select("off").weights is None
-    assert "Connect a model" in select("off").reason
+    assert "turned off" in select("off").reason
