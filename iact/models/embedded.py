@@ -320,7 +320,9 @@ class EmbeddedModel:
 
         weights = self._selection.weights
         if weights is None:
-            raise ModelUnreachable(self._selection.reason)
+            # In a terminal, no link is beside it.
+            reason = self._selection.reason
+            raise ModelUnreachable(f"{reason} Connect one in the settings, or with `iact model add`.")
         path = await asyncio.to_thread(download.fetch, weights, self._note)
         key = secrets.token_hex(16)
         server = LlamaProcess(path, key, self._profile.context)
