@@ -155,6 +155,7 @@ SLOW: Final = (
 
 ON_BOARD: Final = (
     "acceptance/test_embedded.py",
+    "acceptance/test_evaluation.py::test_the_embedded_model_takes_part",
     "acceptance/test_inspect.py::test_the_embedded_model_solves_a_task",
     "acceptance/test_tutorial_page.py::test_the_first_task_is_done_by_the_model_on_board",
     "iact/models/test_embedded.py",

@@ -57,6 +57,8 @@ async def line() -> AsyncIterator[Line]:
         await page.goto(f"{origin}/#s")
         await expect(page.locator(CONNECTION)).to_have_attribute("data-state", "open")
         await expect(page.locator(".entry")).to_have_count(1)
+        # What the page loads once it is shown can't be loaded over a line that stalls.
+        await page.wait_for_load_state("networkidle")
         yield Line(page, server, session, proxy)
         assert wrongs.found == [], wrongs.found
         await context.close()
