@@ -155,5 +155,5 @@ def test_its_answers_are_marked_on_the_terminal(stage: Stage) -> None:
 def test_turned_off_it_says_what_to_do(stage: Stage, tmp_path: Path) -> None:
     ran = stage.product(IACT_EMBEDDED="off", IACT_CACHE=str(tmp_path / "cache")).run("run", "hi")
     assert ran.status != 0
-    assert "Connect a model" in ran.stderr
+    assert "iact model add" in ran.stderr
     assert not (tmp_path / "cache").exists()

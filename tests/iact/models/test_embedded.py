@@ -113,7 +113,7 @@ def test_making_one_loads_nothing_and_says_what_it_is() -> None:
 
 def test_turned_off_it_says_why_there_is_no_answer() -> None:
     one = EmbeddedModel(clock=SystemClock(), rng=random.Random(1), selection=select("off"))
-    with pytest.raises(ModelUnreachable, match="Connect a model"):
+    with pytest.raises(ModelUnreachable, match="iact model add"):
         asyncio.run(collect(one, asked("hi")))
 
 
